@@ -1,10 +1,10 @@
 // Your login: here a demo list of users and a signed cookie. Replace it with what you have.
 
 import { createHmac, scrypt, timingSafeEqual } from "node:crypto";
+import { readFileSync } from "node:fs";
 import { promisify } from "node:util";
-import users from "./users.json" with { type: "json" };
 
-const { SESSION_SECRET = "" } = process.env;
+const { SESSION_SECRET = "", USERS_FILE = `${import.meta.dirname}/users.json` } = process.env;
 if (SESSION_SECRET.length < 32) {
   throw new Error("Set SESSION_SECRET to 32 or more random characters: openssl rand -base64 32");
 }
@@ -12,9 +12,11 @@ if (SESSION_SECRET.length < 32) {
 interface User {
   readonly salt: string;
   readonly hash: string;
+  /** True for users whose password is published. */
+  readonly demo?: boolean;
 }
 
-const USERS: Record<string, User> = users;
+const USERS = JSON.parse(readFileSync(USERS_FILE, "utf8")) as Record<string, User>;
 /** Unknown users take as long as known ones. */
 const NOBODY: User = { salt: "00", hash: "00".repeat(32) };
 
@@ -25,6 +27,13 @@ export async function isPassword(user: string, password: string): Promise<boolea
   const { salt, hash } = Object.hasOwn(USERS, user) ? (USERS[user] ?? NOBODY) : NOBODY;
   const given = await hashOf(password, Buffer.from(salt, "hex"), 32);
   return timingSafeEqual(given, Buffer.from(hash, "hex"));
+}
+
+/** Returns true for a demo user where others than you could log in: in production, or on an address that they reach. */
+export function isRefusedDemo(user: string, host: string): boolean {
+  const isPublic =
+    process.env["NODE_ENV"] === "production" || !["127.0.0.1", "::1", "localhost"].includes(host);
+  return isPublic && USERS[user]?.demo === true;
 }
 
 /** Returns the value of the login cookie: user, expiry and signature. */

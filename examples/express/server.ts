@@ -4,10 +4,12 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import express, { type NextFunction, type Request, type Response } from "express";
 import { conversationsOf, createConversation, isOwn } from "./conversations.ts";
-import { isPassword, loginFor, userOf, WEEK_MS } from "./login.ts";
+import { isPassword, isRefusedDemo, loginFor, userOf, WEEK_MS } from "./login.ts";
 
 const { COLLOQUY_URL = "http://127.0.0.1:8080", COLLOQUY_APP = "support", COLLOQUY_KEY = "" } = process.env;
 if (COLLOQUY_KEY === "") throw new Error("Set COLLOQUY_KEY: colloquy keys create --app support");
+
+const { HOST = "127.0.0.1", PORT = "3000" } = process.env;
 
 const app = express();
 // A proxy on this machine tells the user's address.
@@ -27,9 +29,12 @@ const cookie = { httpOnly: true, sameSite: "lax", secure: process.env["NODE_ENV"
 
 app.post("/login", async (request, response) => {
   const { user, password } = (request.body ?? {}) as Record<string, unknown>;
-  if (typeof user === "string" && typeof password === "string" && (await isPassword(user, password))) {
-    response.cookie("login", loginFor(user), { ...cookie, maxAge: WEEK_MS }).sendStatus(204);
-  } else response.status(401).json({ detail: "The name or the password is wrong." });
+  if (typeof user !== "string" || typeof password !== "string" || !(await isPassword(user, password))) {
+    response.status(401).json({ detail: "The name or the password is wrong." });
+  } else if (isRefusedDemo(user, HOST)) {
+    const remedy = "Replace the users in users.json by your own, or login.ts by your login.";
+    response.status(403).json({ detail: `${user} is a demo user, whose password is public. ${remedy}` });
+  } else response.cookie("login", loginFor(user), { ...cookie, maxAge: WEEK_MS }).sendStatus(204);
 });
 
 app.post("/logout", (_request, response) => {
@@ -114,7 +119,7 @@ app.use((error: Error & { status?: number }, _request: Request, response: Respon
   response.status(status).json({ detail });
 });
 
-const server = app.listen(Number(process.env["PORT"] ?? 3000), process.env["HOST"] ?? "127.0.0.1", () => {
+const server = app.listen(Number(PORT), HOST, () => {
   const { port } = server.address() as { port: number };
   console.log(`Open http://localhost:${port}`);
 });

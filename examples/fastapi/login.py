@@ -12,16 +12,23 @@ SECRET = os.environ.get("SESSION_SECRET", "").encode()
 if len(SECRET) < 32:
     raise SystemExit("Set SESSION_SECRET to 32 or more random characters: openssl rand -base64 32")
 
-USERS = json.loads((Path(__file__).parent / "users.json").read_text())
+USERS = json.loads(Path(os.environ.get("USERS_FILE", Path(__file__).parent / "users.json")).read_text())
 # Unknown users take as long as known ones.
 NOBODY = {"salt": "00", "hash": "00" * 32}
 WEEK = 7 * 24 * 60 * 60
+IS_PRODUCTION = os.environ.get("ENVIRONMENT") == "production"
 
 
 def is_password(user: str, password: str) -> bool:
     known = USERS.get(user, NOBODY)
     given = scrypt(password.encode(), salt=bytes.fromhex(known["salt"]), n=16384, r=8, p=1, dklen=32)
     return hmac.compare_digest(given, bytes.fromhex(known["hash"]))
+
+
+def is_refused_demo(user: str, host: str) -> bool:
+    """True for a demo user where others than you could log in: in production, or on an address that they reach."""
+    is_public = IS_PRODUCTION or host not in ["127.0.0.1", "::1"]
+    return is_public and USERS[user].get("demo", False)
 
 
 def login_for(user: str) -> str:

@@ -13,7 +13,7 @@ from fastapi.responses import FileResponse, StreamingResponse
 from pydantic import BaseModel
 
 from conversations import conversations_of, create_conversation, is_own
-from login import WEEK, is_password, login_for, user_of
+from login import IS_PRODUCTION, WEEK, is_password, is_refused_demo, login_for, user_of
 
 COLLOQUY_APP = os.environ.get("COLLOQUY_APP", "support")
 COLLOQUY_KEY = os.environ.get("COLLOQUY_KEY")
@@ -26,7 +26,7 @@ colloquy = httpx.AsyncClient(
     limits=httpx.Limits(max_connections=None, max_keepalive_connections=100),
     timeout=httpx.Timeout(10, read=90),
 )
-COOKIE = {"httponly": True, "samesite": "lax", "secure": os.environ.get("ENVIRONMENT") == "production"}
+COOKIE = {"httponly": True, "samesite": "lax", "secure": IS_PRODUCTION}
 
 
 def from_own_page(request: Request) -> None:
@@ -66,7 +66,8 @@ class Decision(BaseModel):
     result: dict[str, Any] | None = None
 
 
-app = FastAPI(dependencies=[Depends(from_own_page)])
+# FastAPI's pages of documentation would run scripts of a CDN on the origin that has the login cookie.
+app = FastAPI(dependencies=[Depends(from_own_page)], docs_url=None, redoc_url=None, openapi_url=None)
 
 
 @app.get("/")
@@ -75,9 +76,13 @@ def page() -> FileResponse:
 
 
 @app.post("/login", status_code=204)
-def log_in(given: Login, response: Response) -> None:
+def log_in(request: Request, given: Login, response: Response) -> None:
     if not is_password(given.user, given.password):
         raise HTTPException(401, "The name or the password is wrong.")
+    # The address of this server that the connection came in by.
+    if is_refused_demo(given.user, request.scope["server"][0]):
+        remedy = "Replace the users in users.json by your own, or login.py by your login."
+        raise HTTPException(403, f"{given.user} is a demo user, whose password is public. {remedy}")
     response.set_cookie("login", login_for(given.user), max_age=WEEK, **COOKIE)
 
 

@@ -1,9 +1,10 @@
 // Your login: here a demo list of users and a signed cookie. Replace it with what you have.
 
 import { createHmac, scrypt, timingSafeEqual } from "node:crypto";
+import { readFileSync } from "node:fs";
 import { promisify } from "node:util";
-import users from "../users.json" with { type: "json" };
 
+const users = JSON.parse(readFileSync(process.env.USERS_FILE ?? "users.json", "utf8"));
 /** Unknown users take as long as known ones. */
 const NOBODY = { salt: "00", hash: "00".repeat(32) };
 
@@ -14,6 +15,21 @@ export async function isPassword(user, password) {
   const { salt, hash } = Object.hasOwn(users, user) ? users[user] : NOBODY;
   const given = await hashOf(password, Buffer.from(salt, "hex"), 32);
   return timingSafeEqual(given, Buffer.from(hash, "hex"));
+}
+
+/** Returns true for a demo user where others than you could log in: in production, or on an address that they reach. */
+export function isRefusedDemo(user) {
+  return (process.env.NODE_ENV === "production" || isReachable()) && users[user].demo === true;
+}
+
+/** Returns true if this process listens on an address other than loopback. Next does not tell its route handlers. */
+function isReachable() {
+  // Without look-ups of names.
+  process.report.excludeNetwork = true;
+  return process.report
+    .getReport()
+    .libuv.filter(({ type, remoteEndpoint }) => type === "tcp" && remoteEndpoint === null)
+    .some(({ localEndpoint }) => localEndpoint?.ip4 !== "127.0.0.1" && localEndpoint?.ip6 !== "::1");
 }
 
 /** Returns the value of the login cookie: user, expiry and signature. */

@@ -169,7 +169,7 @@ export class LiveSession {
 
   /** Deletes the conversation with its messages, permanently. */
   delete(options: Abortable = {}): Promise<void> {
-    // Reading a session creates it, so the follower must stop first.
+    // The follower must stop first, so that it does not read a session that is gone.
     return this.#store.retire(() =>
       this.#request(options, (signal) => this.#operations.deleteThread(this.id, { signal })),
     );

@@ -60,6 +60,9 @@ export class SessionFollower {
     const ignoreWake = this.#transport.timing.onWake(() => this.retryNow());
     try {
       while (this.#verdict !== "deleted") await this.#round(signal);
+    } catch (error) {
+      // It was deleted while nothing was connected, so no notice arrived.
+      if (!(error instanceof ColloquyError) || error.code !== "session_deleted") throw error;
     } finally {
       ignoreWake();
     }

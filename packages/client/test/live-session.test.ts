@@ -234,6 +234,35 @@ describe("a session that cannot be followed", () => {
     await expect(live.served.direct.getSession(live.session.id)).rejects.toMatchObject({ status: 404 });
   });
 
+  it("shows a deletion that happened before it subscribed", async () => {
+    await live.session.send("hello");
+    await live.served.direct.deleteThread(live.session.id);
+    expect(await record().ended).toBe("ended");
+    expect(live.session.getConnection()).toEqual({ state: "deleted", error: null });
+    await live.served.until(() => live.served.clock.timers === 0);
+    await expect(live.served.direct.getSession(live.session.id)).rejects.toMatchObject({ status: 404 });
+  });
+
+  it("shows a deletion while it polls", async () => {
+    live.served.proxy.plan = ({ path }) => (path === "/api/updates" ? 0 : null);
+    const { ended } = record();
+    await live.served.until(() => state() === "polling");
+    await live.served.direct.deleteThread(live.session.id);
+    live.session.refresh().catch(() => undefined);
+    await live.served.clock.advance(10_000);
+    expect(await ended).toBe("ended");
+    expect(live.session.getConnection()).toEqual({ state: "deleted", error: null });
+  });
+
+  it("is live again after a message under the id of a deleted one", async () => {
+    await live.session.send("hello");
+    await live.session.delete();
+    live.session.subscribe(() => undefined);
+    await live.session.send("again");
+    await live.served.until(() => state() === "live");
+    expect(live.session.getSnapshot()?.messages[0]?.content).toBe("again");
+  });
+
   it("ends after its own deletion, even while it polls", async () => {
     live.served.proxy.plan = ({ path }) => (path === "/api/updates" ? 0 : null);
     const { ended } = record();

@@ -381,7 +381,7 @@ it.each([
 });
 
 it("returns the cursor of the next page of threads", async () => {
-  const link = '</api/sessions?public_key=0xab&limit=2&cursor=a%2Bb%3D>; rel="next"';
+  const link = '<?public_key=0xab&limit=2&cursor=a%2Bb%3D>; rel="next"';
   answers = [json([], 200, { link }), json([])];
   expect(await client().listThreads("0xab", { limit: 2 })).toEqual({ threads: [], next: "a+b=" });
   expect(await client().listThreads("0xab", { limit: 2, cursor: "a+b=" })).toEqual({

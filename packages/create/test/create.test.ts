@@ -1,9 +1,9 @@
 // The built command: arguments, questions, and what it writes. test/published-packages.test.ts uses its projects.
 
 import { spawn } from "@lydell/node-pty";
-import { execFile } from "node:child_process";
+import { execFile, spawnSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
-import { cp, mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { cp, mkdir, mkdtemp, readdir, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
@@ -100,6 +100,22 @@ describe("npm create @colloquy", () => {
     for (const file of ["server.ts", "setup.ts", "public/index.html", "users.json", "tools/roll-dice.ts"])
       expect(existsSync(join(directory, "my-app", file))).toBe(true);
     expect(readFileSync(join(directory, "my-app/package.json"), "utf8")).not.toContain('"*"');
+  });
+
+  it("writes a server whose secrets only its user can read", async () => {
+    await create("my-app", "--template", "express");
+    const project = join(directory, "my-app");
+    const modules = join(import.meta.dirname, "../../../node_modules");
+    await symlink(modules, join(project, "node_modules"));
+    const { status, stderr } = spawnSync(process.execPath, ["setup.ts"], {
+      cwd: project,
+      encoding: "utf8",
+      env: { ...process.env, PATH: `${join(modules, ".bin")}:${process.env["PATH"]}` },
+    });
+    expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
+    expect(((await stat(join(project, "server.env"))).mode & 0o777).toString(8)).toBe("600");
+    const secrets = readFileSync(join(project, "server.env"), "utf8");
+    expect(secrets).toMatch(/^COLLOQUY_KEY=clq_\S+\nSESSION_SECRET=\S{44}\n$/);
   });
 
   it("writes into the current directory, which may hold a repository", async () => {

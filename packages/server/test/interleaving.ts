@@ -191,7 +191,7 @@ export class Interleaving {
     await this.#service.threads.remove(session.id, null);
     Object.assign(session, { texts: [], sealed: [], title: null, isShaped: false });
     // The id starts a new incarnation at once; subscribers of the old one were notified.
-    await this.#service.snapshot(session.id);
+    await this.#service.threads.create(session.id, null, ANONYMOUS, null);
     session.reader.drop();
     session.reader = new FoldingReader(this.#service, session.id);
     await session.reader.connect();

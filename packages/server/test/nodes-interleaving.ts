@@ -3,7 +3,7 @@
 
 import type { Snapshot } from "@colloquy/protocol";
 import type { SessionCommand } from "../src/core/commands/index.ts";
-import { ServiceError } from "../src/core/errors.ts";
+import { ServiceError, SessionDeleted } from "../src/core/errors.ts";
 import { LEASE_MS } from "../src/core/turn.ts";
 import { EpochWatch } from "./epoch-watch.ts";
 import { FoldingReader } from "./folding-reader.ts";
@@ -226,7 +226,11 @@ export class NodesInterleaving {
   async #delete(session: Followed, node: TestService): Promise<void> {
     await node.threads.remove(session.id, null);
     Object.assign(session, { texts: [], sealed: [], title: null, isShaped: false });
-    const { messages } = await this.#node(this.#count % NODES).snapshot(session.id);
+    const other = this.#node(this.#count % NODES);
+    const refusal = await other.snapshot(session.id).catch((error: unknown) => error);
+    this.#expect("a poll after a delete", refusal instanceof SessionDeleted, true);
+    await other.threads.create(session.id, null, ANONYMOUS, null);
+    const { messages } = await this.#node((this.#count + 1) % NODES).snapshot(session.id);
     this.#expect("messages of a new incarnation", messages, []);
     session.reader.drop();
     session.reader = new FoldingReader(node, session.id);

@@ -81,7 +81,8 @@ describe.skipIf(await isWithoutPostgres())("nodes", () => {
       await b.conversations.interrupt(id, ANONYMOUS, null);
       expect((await same()).is_processing).toBe(false);
       await a.threads.remove(id, null);
-      expect((await same()).messages).toEqual([]);
+      for (const node of [a, b])
+        await expect(node.snapshot(id)).rejects.toMatchObject({ status: 404, code: "session_deleted" });
       await b.say(id, "anew");
       await until(async () => (await a.snapshot(id)).title === "anew");
       expect(lines((await same()).messages)[0]).toBe("user complete: anew");
@@ -119,6 +120,7 @@ describe.skipIf(await isWithoutPostgres())("nodes", () => {
         expect(first?.session_id).toBe(spelling);
       }
       expect(await b.threads.remove(id, null)).toBe(spelling);
+      await b.threads.create(id, null, ANONYMOUS, null);
       expect((await a.snapshot(id)).session_id).toBe(id);
     });
 

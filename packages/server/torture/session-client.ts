@@ -275,7 +275,10 @@ export class SessionClient {
     });
     if (isLate) this.#unsettled.add("incarnation");
     if (answer.status === 200 || (answer.status === 404 && attempts > 1)) this.#ledger = this.#ledger.next();
-    else this.#unexpected("delete", answer);
+    else return this.#unexpected("delete", answer);
+    // Polls do not create it again.
+    const { answer: begun } = await this.#persist("/api/sessions", { method: "POST" });
+    if (begun.status !== 200) this.#unexpected("create", begun);
   }
 
   /** Returns all stored messages of the session, oldest first. */

@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { FoldingReader } from "../../test/folding-reader.ts";
 import type { BeforeCall } from "../../test/intercepted-store.ts";
 import { newId, RecordingSink, startService, until, type TestService } from "../../test/service.ts";
+import { ANONYMOUS } from "../core/session-access.ts";
 import { FOR_ANYBODY } from "../../test/stream-access.ts";
 
 const EVERYTHING: ReadonlySet<IncludeGroup> = new Set(["tools", "messages", "state"]);
@@ -123,6 +124,7 @@ describe("streams of one session id in two incarnations", () => {
     const old = await open();
     await service.threads.remove(id, null);
     expect(old.sink.ended).toBe("finish");
+    await service.threads.create(id, null, ANONYMOUS, null);
     const { sink } = await open();
     await turn("new life");
     expect(old.sink.text).not.toContain("new life");

@@ -84,6 +84,16 @@ export function unknownSession(): NotFound {
   );
 }
 
+/** Error 404: the session was deleted, a short time ago or while the request was answered. */
+export class SessionDeleted extends NotFound {
+  constructor() {
+    super(
+      "session_deleted",
+      "This conversation was deleted. Start a new one, or send a message to begin anew under this id.",
+    );
+  }
+}
+
 /**
  * The session belongs to an App for which the request was not authorized. `runAuthorized` (http/app-guard.ts)
  * catches it and retries; the second time it becomes a 503.

@@ -68,11 +68,16 @@ export interface SessionRecord {
   readonly updatedAt: number;
 }
 
+/** Milliseconds after a delete in which requests that only read do not create the session again. */
+export const DELETED_MS = 10 * 60_000;
+
 export interface SessionBirth {
   readonly incarnation: string;
   readonly model: string;
   /** The id in lower case if absent. */
   readonly spelling?: string;
+  /** True to create nothing if the session was deleted in the last `DELETED_MS`. */
+  readonly unlessDeleted?: boolean;
 }
 
 export function newSession(key: number, id: string, birth: SessionBirth, at: number): SessionRecord {

@@ -1,13 +1,76 @@
+import { METHODS } from "node:http";
 import { describe, expect, it } from "vitest";
 import { Conflict, Unavailable } from "../core/errors.ts";
+import { Hidden } from "../core/hidden.ts";
 import { SESSION, testEdge } from "./testing/edge.ts";
 import { expectProblem } from "./testing/expect-problem.ts";
 
 describe("a request without an operation", () => {
-  it.each(["/", "/api", "/api/chat/", "/api/nothing", "/API/state", "//api/state", "/api/state/", "*"])(
+  it.each(["/", "/api", "/api/nothing", "/api/nothing/", "//api/nothing", "/API/state", "/healthz/", "*"])(
     "is answered with 404: %s",
     async (url) => {
       expectProblem(await testEdge().send("GET", url), 404, "route_not_found");
+    },
+  );
+
+  it.each(["/api/state/", "/api/state/?client_id=a", `/api/sessions/${SESSION}/messages/`])(
+    "ignores one slash at the end of an API path: %s",
+    async (url) => {
+      const edge = testEdge();
+      await edge.send("POST", "/api/sessions");
+      const headers = { "x-session-id": SESSION };
+      expect((await edge.app.inject({ method: "GET", url, headers })).statusCode).toBe(200);
+      expectProblem(await edge.send("GET", "/api/chat/"), 405, "method_not_allowed");
+    },
+  );
+
+  it.each([
+    ["GET", "//api/state", "/api/state"],
+    ["GET", "/api//state?client_id=a&x=//", "/api/state?client_id=a&x=//"],
+    ["POST", "/api///chat//?message=a", "/api/chat?message=a"],
+    ["DELETE", `/api/sessions//${SESSION}`, `/api/sessions/${SESSION}`],
+  ] as const)("redirects doubled slashes, also behind a path prefix: %s %s", async (method, url, to) => {
+    const answer = await testEdge().app.inject({ method, url });
+    expect(answer.statusCode).toBe(308);
+    for (const prefix of ["", "/assistant", "/a/b"]) {
+      const base = `http://chat.test${prefix}`;
+      expect(new URL(String(answer.headers["location"]), base + url).href).toBe(base + to);
+    }
+  });
+
+  it.each([
+    "/api/admin/keys/",
+    "/api//admin/keys",
+    "//api/admin/keys",
+    "/api/admin//keys",
+    "/api/%61dmin/keys/",
+    "/api/%61dmin//keys",
+    "//evil.test/api",
+  ])("has no second spelling below /api/admin, nor on another host: %s", async (url) => {
+    const admin = { key: new Hidden("sixteen-or-more-characters"), service: {} as never };
+    const answer = await testEdge({}, null, undefined, admin).send("GET", url);
+    expectProblem(answer, 404, "route_not_found");
+  });
+
+  it.each(["text/csv", "application/json", "a/b; charset=x", ";;", "", "multipart/form-data"])(
+    "is 405 for each method that HTTP knows on each known path, with the content type %j",
+    async (type) => {
+      const edge = testEdge();
+      const paths = ["/api/chat", "/api/state", `/api/sessions/${SESSION}`, "/api/actions/a", "/healthz"];
+      for (const url of paths) {
+        for (const method of METHODS.filter((name) => !["CONNECT", "OPTIONS"].includes(name))) {
+          const payload = ["GET", "HEAD"].includes(method) ? {} : { payload: "x" };
+          const { statusCode, headers } = await edge.app.inject({
+            method: method as "GET",
+            url,
+            headers: { "x-session-id": SESSION, "content-type": type },
+            ...payload,
+          });
+          const allow = (await edge.app.inject({ method: "OPTIONS", url })).headers["allow"];
+          if (String(allow).split(", ").includes(method)) continue;
+          expect([method, url, statusCode, headers["allow"]]).toEqual([method, url, 405, allow]);
+        }
+      }
     },
   );
 

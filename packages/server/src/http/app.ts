@@ -83,7 +83,8 @@ export function buildHttp(parts: HttpParts): HttpApp {
   const nextId = requestIds();
   const methods = new MethodTable();
   const edge = createEdge(config, services.readiness, (target) => methods.at(target));
-  const log = createRequestLog(createHttpMetrics(register), logger, clock);
+  const metrics = createHttpMetrics(register);
+  const log = createRequestLog(metrics, logger, clock);
   const app: HttpApp = Fastify({
     logger: false,
     genReqId: nextId,
@@ -91,6 +92,7 @@ export function buildHttp(parts: HttpParts): HttpApp {
     trustProxy: config.trustedProxies.length > 0 ? [...config.trustedProxies] : false,
     // While the server closes, each connection still gets the response to its last request.
     return503OnClosing: false,
+    rewriteUrl: withoutTrailingSlash,
     routerOptions: {
       maxParamLength: HEAD_MAX_BYTES,
       // `edge.ts` parses the query, so that an invalid query gets a problem document.
@@ -116,6 +118,7 @@ export function buildHttp(parts: HttpParts): HttpApp {
   const unset = { ...NO_ACCESS, operator: null, spent: null };
   for (const [name, value] of Object.entries(unset)) app.decorateRequest(name, value);
   const limited = createLimits(parts);
+  app.addHook("onRoute", ({ method, url }) => metrics.known([method].flat(), url));
   onEveryRoute(app, methods, log, limited.admission);
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("*", createBodyParser(bodiesOf(config)));
@@ -212,6 +215,8 @@ function onEveryRoute(app: HttpApp, methods: MethodTable, log: RequestLog, admis
 
 function passEveryRequest(app: HttpApp, edge: Edge, log: RequestLog): void {
   app.addHook("onRequest", (request, reply, done) => {
+    // Without a valid type, the framework would refuse the body before it answers that the path does not know the method.
+    if (request.is404) request.raw.headers["content-type"] = "application/octet-stream";
     const refusal = edge.refuse(request);
     if (refusal !== null) done(refusal);
     else if (!edge.answerPreflight(request, reply)) done();
@@ -236,6 +241,9 @@ function answerFailures(app: HttpApp, log: RequestLog, methods: MethodTable): vo
   app.setNotFoundHandler((request, reply) => {
     const known = methods.at(request.raw.url ?? "");
     // A route may already have called this handler, for an unknown name below its path.
+    const single = known.length > 0 ? null : singleSlashes(request.originalUrl);
+    if (single !== null && methods.at(single.path).length > 0)
+      return reply.code(308).header("location", single.relative).send();
     if (known.length === 0 || known.includes(request.method)) {
       const detail = "Nothing is here. /openapi.json lists what this server answers.";
       return sendProblem(request, reply, new NotFound("route_not_found", detail));
@@ -254,6 +262,29 @@ function sendProblem(request: FastifyRequest, reply: FastifyReply, error: Servic
     .headers(error.headers)
     .type(PROBLEM_TYPE)
     .send(problemBytes(error, request.id));
+}
+
+/** Proxies may close the admin API by exact paths, so it has no other spelling. */
+const HAS_OTHER_SPELLINGS = /^\/+api\/+(?!\/|admin(?:\/|$))[^%?#]*$/;
+
+/** Returns the request target without a slash at the end of its path, which clients' URL joins leave there. */
+function withoutTrailingSlash({ url = "" }: IncomingMessage): string {
+  const end = url.indexOf("?");
+  const path = end < 0 ? url : url.slice(0, end);
+  if (!path.endsWith("/") || path.includes("//") || !HAS_OTHER_SPELLINGS.test(path)) return url;
+  return path.slice(0, -1) + url.slice(path.length);
+}
+
+/**
+ * Returns the path without doubled slashes, and a reference to it that is relative to the request, so that it holds
+ * behind a path prefix and names no other host. `null` for a path without them.
+ */
+function singleSlashes(target: string): { readonly path: string; readonly relative: string } | null {
+  const [sent = "", ...query] = target.split(/(?=\?)/);
+  if (!sent.includes("//") || !HAS_OTHER_SPELLINGS.test(sent)) return null;
+  const path = sent.replaceAll(/\/+/g, "/").replace(/\/$/, "");
+  const up = "../".repeat(sent.split("/").length - 2);
+  return { path, relative: `${up}${path.slice(1)}${query.join("")}` };
 }
 
 /** Refuses a path that cannot be decoded: it matches no route, so no hook sees it. */

@@ -18,6 +18,7 @@ export const Thread = wire.Thread.meta({
       session_id: EXAMPLE_SESSION,
       title: "Twelve times seven",
       app: "default",
+      pinned: false,
       created_at: ASKED,
       updated_at: ANSWERED,
     },
@@ -55,6 +56,7 @@ export const PersistedMessage = wire.PersistedMessage.meta({
       tool_calls: [{ ...CALL, status: "complete" }],
       tool_results: [RESULT],
       created_at: ANSWERED,
+      turn: 1,
     },
   ],
 });

@@ -11,7 +11,7 @@ import { SESSION, testEdge } from "./testing/edge.ts";
 /** Number of series of an operation: four classes of status, seven buckets, a sum and a count. */
 const SERIES_EACH = 4 + 7 + 2;
 /** Maximum size of the page after every operation returned every class of status. */
-const BYTES_MOST = 80 * 1024;
+const BYTES_MOST = 88 * 1024;
 
 const STATUSES = Array.from({ length: 400 }, (_, index) => 200 + index);
 
@@ -31,10 +31,34 @@ function operationsOf(text: string): Map<string, readonly [method: string, route
 }
 
 describe("the metrics of requests", () => {
+  it("are 0 for each operation from the start", async () => {
+    const { body } = await wholeEdge().app.inject("/metrics");
+    for (const [method, route] of [
+      ["POST", "/api/chat"],
+      ["GET", "/api/state"],
+      ["DELETE", "/api/sessions/:id"],
+      ["any", NO_ROUTE],
+    ]) {
+      const labels = `method="${method}",route="${route}"`;
+      for (const status of ["2xx", "4xx", "5xx"])
+        expect(body).toContain(`colloquy_http_requests_total{${labels},status="${status}"} 0\n`);
+      expect(body).toContain(`colloquy_http_request_duration_seconds_count{${labels}} 0\n`);
+    }
+    expect(body).not.toContain('method="HEAD"');
+  });
+
   it("have at most 13 series per operation, for any methods, paths, statuses and codes", async () => {
     const edge = wholeEdge();
     const { paths } = (await edge.app.inject("/openapi.json")).json<{ paths: Record<string, object> }>();
-    const others = ["/", "/assets/index.js", "/openapi.json", "/reference/", "/reference/js/scalar.js"];
+    const others = [
+      "/",
+      "/assets/index.js",
+      "/openapi.json",
+      "/docs",
+      "/docs/scalar.js",
+      "/guide",
+      "/guide/",
+    ];
     const madeUp = Array.from({ length: 10 }, (_, index) => `/made-up/${index}`);
     for (const url of [...Object.keys(paths), ...others, ...madeUp]) {
       for (const method of METHODS) await edge.app.inject({ method: method as "GET", url });

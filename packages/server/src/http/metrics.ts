@@ -35,6 +35,9 @@ export function createHttpMetrics(register: Registry) {
   const cells = new Map<string, Map<string, Cell>>();
   const all: Cell[] = [];
   collectDefaultMetrics({ register });
+  // Gauges with the suffix of counters, which `promtool check metrics` refuses.
+  for (const kind of ["handles", "requests", "resources"])
+    register.removeSingleMetric(`nodejs_active_${kind}_total`);
   new Counter({
     name: "colloquy_http_requests_total",
     help: "Answered requests",
@@ -47,7 +50,13 @@ export function createHttpMetrics(register: Registry) {
     },
   });
   register.registerMetric(new CellHistogram(all));
+  addCell("any", NO_ROUTE);
   return {
+    /** Adds an operation with all counts at 0, so that its first request is visible as a change. */
+    known(methods: readonly string[], route: string): void {
+      for (const method of methods)
+        if (method !== "HEAD" && cells.get(route)?.has(method) !== true) addCell(method, route);
+    },
     /** Counts a response. `route` is the pattern, never the path; `milliseconds` is the duration. */
     answered(method: string, route: string, status: number, milliseconds: number): void {
       // HEAD counts as GET. Without a route, the method may be any text of the client.
@@ -65,7 +74,8 @@ export function createHttpMetrics(register: Registry) {
 
   function addCell(method: string, route: string): Cell {
     const buckets = Array<number>(BOUNDS.length + 1).fill(0);
-    const cell: Cell = { labels: { method, route }, families: [], buckets, seconds: 0 };
+    const families = Object.assign<number[], Record<number, number>>([], { 2: 0, 4: 0, 5: 0 });
+    const cell: Cell = { labels: { method, route }, families, buckets, seconds: 0 };
     const byMethod = cells.get(route) ?? new Map<string, Cell>();
     cells.set(route, byMethod.set(method, cell));
     all.push(cell);

@@ -245,7 +245,8 @@ function completeDocument(generated: object, model: string | undefined): OpenApi
     }
   }
   // A path, because the service does not know the address under which clients reach it.
-  document.servers = [{ url: "/" }];
+  // Relative to the document, which a proxy may serve below a path prefix.
+  document.servers = [{ url: "./" }];
   document.components.headers = Object.fromEntries(
     Object.entries(HEADERS).map(([name, { description, required = false }]) => [
       name,

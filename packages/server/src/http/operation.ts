@@ -50,12 +50,12 @@ const USER_STATE_DESCRIPTION =
 
 const { $schema: _, ...USER_STATE_SCHEMA } = z.toJSONSchema(UserState, { io: "input" });
 
-/** User state as JSON text in a query. */
+/** User state as JSON text in a query. `null`, which a snapshot without user state has, counts as absent. */
 export const UserStateText = text()
   .meta({
-    description: `JSON object. ${USER_STATE_DESCRIPTION}`,
+    description: `JSON object, or null for none. ${USER_STATE_DESCRIPTION}`,
     contentMediaType: "application/json",
-    contentSchema: USER_STATE_SCHEMA,
+    contentSchema: { anyOf: [USER_STATE_SCHEMA, { type: "null" }] },
     examples: ['{"connection":{"is_connected":true},"evm":{"address":"0x8ba1…","chain_id":1}}'],
   })
   .transform(readUserStateText);
@@ -64,7 +64,7 @@ export const UserStateText = text()
 export const UserStateField = z
   .unknown()
   .meta({ description: USER_STATE_DESCRIPTION, anyOf: [USER_STATE_SCHEMA, { type: "string" }] })
-  .transform((value, context): JsonObject => {
+  .transform((value, context): JsonObject | null => {
     return typeof value === "string" ? readUserStateText(value, context) : asUserState(value, context);
   });
 
@@ -81,11 +81,12 @@ export function limitUpTo(most: number, description: string): z.ZodType<number, 
 
 export const IdPath = z.object({ id: SessionId });
 
-function readUserStateText(json: string, context: z.core.$RefinementCtx): JsonObject {
+function readUserStateText(json: string, context: z.core.$RefinementCtx): JsonObject | null {
   if (json.length > USER_STATE_TEXT_MAX)
     return invalid(context, `must be at most ${USER_STATE_TEXT_MAX} characters`);
   const parsed = parseJson(json);
   if (!parsed.ok) return invalid(context, parsed.problem);
+  if (parsed.value === null) return null;
   return asUserState(parsed.value, context);
 }
 
@@ -106,7 +107,7 @@ const REFUSALS = {
   400: "A parameter, header or body is missing or wrong",
   401: "The key or the user's token is missing or invalid",
   403: "Not allowed here: the key does not open the App, the host or origin is not allowed, or the list is closed",
-  404: "The session, message, action or key does not exist, or the session was deleted meanwhile (`session_deleted`)",
+  404: "The session, message, action or key does not exist, or the session was deleted a short time ago (`session_deleted`)",
   405: "The path does not know the method; `Allow` names those it knows",
   406: "`Accept` excludes what this answers with",
   408: "The request did not arrive in time",

@@ -1,5 +1,7 @@
 import { createHash } from "node:crypto";
 import { validate } from "@apidevtools/swagger-parser";
+import { Ajv2020 } from "ajv/dist/2020.js";
+import addFormats from "ajv-formats";
 import { describe, expect, it } from "vitest";
 import { testEdge } from "./testing/edge.ts";
 import { OPERATIONS } from "./testing/operations.ts";
@@ -85,9 +87,21 @@ describe("GET /openapi.json", () => {
     expect(everything).not.toContain('"additionalProperties":false');
   });
 
+  it("gives examples that match their schemas", async () => {
+    const whole = await document();
+    const ajv = new Ajv2020({ strict: false, allErrors: true });
+    addFormats.default(ajv);
+    ajv.addSchema(whole, "document");
+    const mismatches = Object.entries(whole.components.schemas).flatMap(([name, { examples = [] }]) => {
+      const validate = ajv.compile({ $ref: `document#/components/schemas/${name}` });
+      return examples.flatMap((example) => (validate(example) ? [] : { name, errors: validate.errors }));
+    });
+    expect(mismatches).toEqual([]);
+  });
+
   it("names its server and the keys that each operation takes", async () => {
     const { servers, paths, components } = await document();
-    expect(servers).toEqual([{ url: "/" }]);
+    expect(servers).toEqual([{ url: "./" }]);
     expect(components.securitySchemes).toEqual({
       appKey: expect.objectContaining({ type: "apiKey", in: "header", name: "SERVICE-APP-KEY" }),
       userToken: expect.objectContaining({ type: "http", scheme: "bearer" }),

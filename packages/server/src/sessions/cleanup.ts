@@ -1,5 +1,5 @@
-// The periodic cleanup removes expired sessions, events, idempotency keys, revocations and entries of the
-// audit trail, and counts the sizes of sessions of older versions. It works in small batches, so that it
+// The periodic cleanup removes expired sessions, events, idempotency keys, revocations, ids of
+// deleted sessions and entries of the audit trail, and counts the sizes of sessions of older versions. It works in small batches, so that it
 // never delays requests.
 
 import type { AppCatalog } from "../core/ports/driven/apps.ts";
@@ -80,13 +80,14 @@ export class Cleanup {
       const sessions = await this.#inPortions(() => this.#expireSome(at));
       const trimmed = await this.#inPortions(() => this.#trimSome(at));
       const keys = await this.#inPortions(() => store.jobs.forgetIdempotencyKeys(PORTION));
+      const deleted = await this.#inPortions(() => store.jobs.forgetDeletedSessions(PORTION));
       const tokens = await this.#inPortions(() => store.users.forgetRevokedTokens(PORTION));
       const audited = await this.#inPortions(() => store.audit.forget(at - auditMs, PORTION));
       const counted = await this.#inPortions(
         () => store.sessions.countSizes(COUNTED_PORTION),
         COUNTED_PORTION,
       );
-      const done = { sessions, trimmed, keys, tokens, audited, counted };
+      const done = { sessions, trimmed, keys, deleted, tokens, audited, counted };
       if (Object.values(done).some((count) => count > 0)) logger.info(done, "cleaned up");
     } catch (error) {
       logger.warn({ err: error }, "the cleanup failed; it runs again in five minutes");

@@ -265,6 +265,8 @@ describe("deleting", () => {
     call.say("streaming");
     await service.threads.remove(id, null);
     expect(call.options.abortSignal?.aborted).toBe(true);
+    await expect(service.snapshot(id)).rejects.toMatchObject({ status: 404, code: "session_deleted" });
+    await service.threads.create(id, null, ANONYMOUS, null);
     const fresh = await service.snapshot(id);
     expect(fresh.messages).toEqual([]);
     expect(fresh.last_event_id.split("-")[0]).not.toBe(before.last_event_id.split("-")[0]);

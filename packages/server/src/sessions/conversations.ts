@@ -6,7 +6,7 @@ import type { PartialText } from "../core/commands/command.ts";
 import {
   AppGone,
   InvalidRequest,
-  NotFound,
+  SessionDeleted,
   type ServiceError,
   throwAfterCommit,
   Unavailable,
@@ -165,7 +165,10 @@ export class Conversations implements ConversationService {
   ): Promise<SnapshotView> {
     const input = { streamed: this.#streamed(sessionId) };
     const { registry } = this.#options;
-    const applied = await registry.executeOrCreate(sessionId, access, creation, { kind: "interrupt", input });
+    const command = { kind: "interrupt", input } as const;
+    const applied = await registry.executeOrCreate(sessionId, access, creation, command, {
+      unlessDeleted: true,
+    });
     return await this.#snapshotAfter(applied, { sessionId, access, waitMs: 0, signal: NEVER });
   }
 
@@ -176,7 +179,7 @@ export class Conversations implements ConversationService {
   }
 
   async ensure(sessionId: string, access: SessionAccess, creation: NewSessionOptions): Promise<void> {
-    await this.#options.registry.get(sessionId, access, creation);
+    await this.#options.registry.ensure(sessionId, access, creation);
   }
 
   /** Creates the session if it does not exist, and returns the position of its event log. */
@@ -221,7 +224,9 @@ export class Conversations implements ConversationService {
     }
     await request.admitChange?.();
     const command = { kind: "open", input: { userState, publicKey: null } } as const;
-    const merged = await registry.executeOrCreate(sessionId, request.access, creation, command);
+    const merged = await registry.executeOrCreate(sessionId, request.access, creation, command, {
+      unlessDeleted: true,
+    });
     if (merged.outcome === "user_state_too_large") throw chatRejection("user_state_too_large");
     return await this.#snapshotAfter(merged, request);
   }
@@ -314,7 +319,7 @@ export class Conversations implements ConversationService {
     const isCurrent = known !== null && !known.isReplaced;
     const session = isCurrent ? known : await this.#options.registry.find(sessionId);
     if (session !== null && !session.isGone) return session;
-    throw new NotFound("session_deleted", "The session was deleted while this request was answered.");
+    throw new SessionDeleted();
   }
 
   /** Throws `AppGone` if the configuration was replaced since the route checked access. */

@@ -38,7 +38,6 @@ const CHANGES: readonly (readonly [string, string, () => Promise<unknown>])[] = 
   ["a message", "chat", () => service.say(id, "again")],
   ["a name", "rename", () => service.threads.rename(id, "Mine", null)],
   ["user state", "open", mergeState],
-  ["a deletion", "delete", () => service.threads.remove(id, null)],
   [
     "a model",
     "setModel",
@@ -47,6 +46,13 @@ const CHANGES: readonly (readonly [string, string, () => Promise<unknown>])[] = 
 ];
 
 describe("a session in memory, when the result of a commit is lost", () => {
+  it("is gone after a deletion", async () => {
+    await talk();
+    before = losingAnswerOf("delete", service.store);
+    await expect(service.threads.remove(id, null)).rejects.toMatchObject({ code: "outcome_unknown" });
+    await expect(service.snapshot(id)).rejects.toMatchObject({ code: "session_deleted" });
+  });
+
   it.each(CHANGES)("shows the stored state: %s", async (_what, method, change) => {
     await talk();
     const shown = await service.snapshot(id);

@@ -41,7 +41,7 @@ export class ModelChoices implements ModelService {
     return { success: true, rig: record.model, baml: record.utilityModel ?? app.utilityModel, created };
   }
 
-  /** Returns the models of the session's App, or of the App that the request resolves to. Creates the named session. */
+  /** Returns the models of the session's App, or of the App that the request resolves to. Creates the named session, unless it was deleted. */
   async listModels(request: ListModelsRequest, creation: NewSessionOptions): Promise<readonly string[]> {
     const { sessionId, access, app, keyApp } = request;
     const belongsTo = sessionId === null ? null : await this.#appOfSession(sessionId);
@@ -50,7 +50,7 @@ export class ModelChoices implements ModelService {
       request.authorize(app);
       throw appMismatch();
     }
-    if (sessionId !== null) await this.#registry.get(sessionId, access, creation);
+    if (sessionId !== null) await this.#registry.ensure(sessionId, access, creation);
     return models;
   }
 

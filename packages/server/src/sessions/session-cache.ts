@@ -2,6 +2,7 @@
 // share loads and creations of one id.
 
 import { randomUUID } from "node:crypto";
+import { SessionDeleted } from "../core/errors.ts";
 import type { AppCatalog } from "../core/ports/driven/apps.ts";
 import type { Clock } from "../core/ports/driven/clock.ts";
 import type { EventHub } from "../core/ports/driven/event-hub.ts";
@@ -194,7 +195,10 @@ export interface SessionLoadsOptions {
   readonly creations: Pick<SessionCreations, "run">;
   /** Returns the session in memory if it is current; `null` otherwise. */
   readonly current: (id: string) => Promise<Session | null>;
-  /** Loads the session. If it does not exist, creates it under `spelling`, or returns `null` if that is `null`. */
+  /**
+   * Loads the session. If it does not exist, creates it under `spelling`. Returns `null` if that is `null`, or if the
+   * session was deleted a short time ago.
+   */
   readonly load: (id: string, spelling: string | null) => Promise<Session | null>;
 }
 
@@ -206,12 +210,21 @@ interface Waiting {
 }
 
 /** Returns the initial values of a new session. */
-export function newBirth(apps: Pick<AppCatalog, "get">, spelling: string): SessionBirth {
+export function newBirth(
+  apps: Pick<AppCatalog, "get">,
+  spelling: string,
+  unlessDeleted: boolean,
+): SessionBirth {
   const app = apps.get(DEFAULT_APP);
   if (app === null) throw new Error("The default App is missing from the catalog");
   // 48 random bits suffice, because only the incarnations of one id must differ.
   const random = randomUUID();
-  return { incarnation: random.slice(0, 8) + random.slice(9, 13), model: app.models[0], spelling };
+  return {
+    incarnation: random.slice(0, 8) + random.slice(9, 13),
+    model: app.models[0],
+    spelling,
+    unlessDeleted,
+  };
 }
 
 /**
@@ -230,9 +243,14 @@ export class SessionLoads {
   /**
    * Loads the session, or creates it if `admit` allows that. `existed` is true if the caller has just seen
    * the session; the load then skips the check for existence, unless the session was deleted since.
+   * @throws SessionDeleted if it was deleted a short time ago
    */
   async load(id: string, admit: Admit | null, existed: boolean, spelling: string = id): Promise<Session> {
-    const open = async () => assertCreated(await this.#join(id, spelling));
+    const open = async () => {
+      const session = await this.#join(id, spelling);
+      if (session === null) throw new SessionDeleted();
+      return session;
+    };
     if (admit === null) return await open();
     const found = existed ? await this.#join(id, null) : null;
     return found ?? (await this.#options.creations.run(id, admit, open));

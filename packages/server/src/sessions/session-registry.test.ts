@@ -134,15 +134,26 @@ describe("SessionRegistry", () => {
 
   it("waits for the admission, and creates nothing after a refusal", async () => {
     const gate = Promise.withResolvers<void>();
-    const getting = service.registry.get(
-      id,
-      ANONYMOUS,
-      admitted(() => gate.promise),
-    );
-    await until(async () => calls.includes("sessions.find"));
+    let isAsked = false;
+    const admit = (): Promise<void> => {
+      isAsked = true;
+      return gate.promise;
+    };
+    const getting = service.registry.get(id, ANONYMOUS, admitted(admit));
+    await until(async () => Promise.resolve(isAsked));
     expect(await service.store.sessions.find(id)).toBeNull();
     gate.reject(new ServiceError(429, "rate_limited", "Too many."));
     await expect(getting).rejects.toMatchObject({ status: 429 });
+    expect(await service.store.sessions.find(id)).toBeNull();
+  });
+
+  it("spends no budget on a session that was deleted a short time ago, and does not create it", async () => {
+    await service.registry.get(id, ANONYMOUS, null);
+    await service.threads.remove(id, null);
+    await expect(service.registry.get(id, ANONYMOUS, NOBODY)).rejects.toMatchObject({
+      code: "session_deleted",
+    });
+    await service.registry.ensure(id, ANONYMOUS, NOBODY);
     expect(await service.store.sessions.find(id)).toBeNull();
   });
 
@@ -303,10 +314,10 @@ describe("a session that was seen before it was deleted", () => {
     await talk();
   });
 
-  it("is not created again without admission", async () => {
+  it("is not created again", async () => {
     const seen = await seenNow();
     await service.threads.remove(id, null);
-    await expect(stateOf(seen)).rejects.toMatchObject({ status: 429 });
+    await expect(stateOf(seen)).rejects.toMatchObject({ code: "session_deleted" });
     expect(await service.store.sessions.find(id)).toBeNull();
   });
 
@@ -325,7 +336,7 @@ describe("a session that was seen before it was deleted", () => {
 });
 
 describe("a deleted incarnation", () => {
-  it("is noticed when its use is recorded: callers get the next incarnation, and streams end", async () => {
+  it("is noticed when its use is recorded: callers get 404, and streams end", async () => {
     await talk();
     const old = await service.snapshot(id);
     const sink = new RecordingSink();
@@ -342,9 +353,7 @@ describe("a deleted incarnation", () => {
     });
     expect(await service.snapshot(id)).toEqual(old);
     await service.clock.advance(5 * MINUTE);
-    const fresh = await service.snapshot(id);
-    expect(fresh.messages).toEqual([]);
-    expect(fresh.last_event_id.split("-")[0]).not.toBe(old.last_event_id.split("-")[0]);
+    await expect(service.snapshot(id)).rejects.toMatchObject({ code: "session_deleted" });
     expect(sink.text).toContain("session_deleted");
     expect(sink.ended).toBe("finish");
   });

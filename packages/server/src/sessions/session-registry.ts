@@ -5,7 +5,7 @@ import { logAudit } from "../core/audit.ts";
 import type { SessionTarget } from "../core/commands/command.ts";
 import { sessionOf } from "../core/commands/decide.ts";
 import type { AnswerOf, OutcomeOf, SessionCommand } from "../core/commands/index.ts";
-import { OutcomeUnknown, Unavailable, unknownSession } from "../core/errors.ts";
+import { OutcomeUnknown, SessionDeleted, Unavailable, unknownSession } from "../core/errors.ts";
 import type { AppCatalog } from "../core/ports/driven/apps.ts";
 import type { SessionNotification } from "../core/ports/driven/bus.ts";
 import type { Clock, Timer } from "../core/ports/driven/clock.ts";
@@ -17,8 +17,8 @@ import type {
   SessionUse,
   SessionVersion,
 } from "../core/ports/driven/session-store.ts";
-import type { CommandStore } from "../core/ports/driven/store.ts";
-import type { NewSessionOptions } from "../core/ports/driving/services.ts";
+import type { CommandStore, JobStore } from "../core/ports/driven/store.ts";
+import type { Admit, NewSessionOptions } from "../core/ports/driving/services.ts";
 import type { Refused, SessionAccess } from "../core/session-access.ts";
 import type { SessionBirth } from "../core/session.ts";
 import type { RunningTurns } from "../turns/running-turns.ts";
@@ -39,7 +39,10 @@ const MAX_LOADS = 3;
 const NO_CHANGE = { userState: null, publicKey: null };
 
 export interface SessionRegistryOptions {
-  readonly store: CommandStore & { readonly sessions: Pick<SessionStore, "find"> };
+  readonly store: CommandStore & {
+    readonly sessions: Pick<SessionStore, "find">;
+    readonly jobs: Pick<JobStore, "wasDeleted">;
+  };
   readonly hub: Pick<EventHub, "publish" | "answerLoaded">;
   readonly clock: Clock;
   readonly logger: Pick<Logger, "info">;
@@ -88,25 +91,40 @@ export class SessionRegistry {
 
   /**
    * Executes a command on a session, which is created if it does not exist. `creation` must allow the creation of a missing session.
-   * @throws NotFound or OtherApp if `access` hides the session, which is then unchanged
+   * With `unlessDeleted`, a session that was deleted a short time ago is not created again.
+   * @throws NotFound or OtherApp if `access` hides the session, which is then unchanged; SessionDeleted
    */
   async executeOrCreate<C extends UntargetedCommand>(
     id: string,
     access: SessionAccess,
     creation: NewSessionOptions,
     command: C,
+    { unlessDeleted = false } = {},
   ): Promise<Applied<Exclude<OutcomeOf<C["kind"]>, Refused>>> {
     const { admit = null, spelling = id } = creation ?? {};
     const run = async (birth: SessionBirth | null) => {
       const target = { session: id, birth, load: this.inMemory(id) === null, access };
       return await this.#caughtUp(await this.#commit<C["kind"]>({ ...command, target }));
     };
-    const runCreating = async () => assertCreated(await run(newBirth(this.#options.apps, spelling)));
+    const runCreating = async () => {
+      const done = await run(newBirth(this.#options.apps, spelling, unlessDeleted));
+      if (done === null && unlessDeleted) throw new SessionDeleted();
+      return assertCreated(done);
+    };
     // Fast path: the creation needs no admission, or the session is known to exist.
     if (admit === null || this.peekCurrent(id) !== null) return this.#shown(await runCreating(), access);
     // Another process may have deleted the session. Creating it again requires admission.
     const done = this.inMemory(id) === null ? null : await run(null);
-    return this.#shown(done ?? (await this.#creations.run(id, admit, runCreating)), access);
+    const admitted = unlessDeleted ? this.#unlessDeleted(id, admit) : admit;
+    return this.#shown(done ?? (await this.#creations.run(id, admitted, runCreating)), access);
+  }
+
+  /** Returns a check before a creation that spends no budget on a session that was deleted a short time ago. */
+  #unlessDeleted(id: string, admit: Admit): Admit {
+    return async () => {
+      if (await this.#options.store.jobs.wasDeleted(id)) throw new SessionDeleted();
+      await admit();
+    };
   }
 
   /** Executes a command, and applies and publishes its commit. Returns `null` if the target does not exist. */
@@ -240,7 +258,7 @@ export class SessionRegistry {
   /**
    * Returns the session, and creates it if it does not exist. The user becomes the owner of an empty session. The session's use is
    * recorded when this resolves. `seen` is its version if the caller has read it for the same request.
-   * @throws NotFound if it belongs to another user
+   * @throws NotFound if it belongs to another user; SessionDeleted if it was deleted a short time ago
    */
   async get(
     id: string,
@@ -252,8 +270,18 @@ export class SessionRegistry {
     const known = await this.#current(id, seen);
     const isUsable = known !== null && (known.isUseNoted(this.#options.clock) || (await this.#touch(known)));
     const existed = known === null && seen !== null;
-    const session = isUsable ? known : await this.#loads.load(id, admit, existed, spelling);
+    const admitted = admit === null ? null : this.#unlessDeleted(id, admit);
+    const session = isUsable ? known : await this.#loads.load(id, admitted, existed, spelling);
     return session.isOpenTo(access) ? session : await this.#claimed(session, access);
+  }
+
+  /** Creates the session if it does not exist, unless it was deleted a short time ago. Throws like `get`. */
+  async ensure(id: string, access: SessionAccess, creation: NewSessionOptions): Promise<void> {
+    try {
+      await this.get(id, access, creation);
+    } catch (error) {
+      if (!(error instanceof SessionDeleted)) throw error;
+    }
   }
 
   /** Makes the user the owner of an empty session, and returns it. */
@@ -330,13 +358,13 @@ export class SessionRegistry {
   }
 
   /**
-   * Loads the session. If it does not exist, creates it under `spelling`, or returns `null` if that is `null`. Retries if the session was
-   * deleted or kept changing during the load. Throws `Unavailable` after too many attempts.
+   * Loads the session. If it does not exist, creates it under `spelling`. Returns `null` if that is `null`, or if the session was deleted
+   * a short time ago. Retries if it was deleted or kept changing during the load. Throws `Unavailable` after too many attempts.
    */
   async #load(id: string, spelling: string | null): Promise<Session | null> {
     for (let loads = 0; loads < MAX_LOADS; loads += 1) {
       const askedAt = momentOf(this.#options.clock);
-      const birth = spelling === null ? null : newBirth(this.#options.apps, spelling);
+      const birth = spelling === null ? null : newBirth(this.#options.apps, spelling, true);
       const target = { session: id, birth, load: true, access: null };
       const opened = await this.#caughtUp(await this.#commit({ kind: "open", target, input: NO_CHANGE }));
       if (opened === null) return null;

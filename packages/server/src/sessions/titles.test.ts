@@ -10,6 +10,7 @@ import { MODEL, newId, startService, until, type TestService } from "../../test/
 import type { AppDefinition } from "../core/ports/driven/apps.ts";
 import type { TitleJob } from "../core/ports/driven/store.ts";
 import { Unavailable } from "../core/errors.ts";
+import { ANONYMOUS } from "../core/session-access.ts";
 import { Titles } from "./titles.ts";
 
 let directory: string;
@@ -104,7 +105,7 @@ describe("a title", () => {
     await service.say(id, "the old incarnation");
     const { titling } = await calls();
     await service.threads.remove(id, null);
-    await service.snapshot(id);
+    await service.threads.create(id, null, ANONYMOUS, null);
     titling.say("Old").finish();
     await service.pass(1_000);
     expect(await title()).toBe("New Chat");

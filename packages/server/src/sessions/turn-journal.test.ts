@@ -270,6 +270,7 @@ describe("a write", () => {
 
   it("does not reach the next incarnation of its session", async () => {
     await one.service.threads.remove(one.id, null);
+    await one.service.threads.create(one.id, null, ANONYMOUS, null);
     const fresh = await one.service.snapshot(one.id);
     one.journal.appendText("from the dead");
     await one.service.clock.advance(1_000);

@@ -172,6 +172,7 @@ describe("a turn that waits for a person", () => {
       turn.service.actions.decide(turn.id, action!.id, { decision: "approve", result: null }, null),
     ).rejects.toMatchObject({ status: 404 });
     expect(await turn.service.store.sessions.find(turn.id)).toBeNull();
+    await turn.service.threads.create(turn.id, null, ANONYMOUS, null);
     expect((await turn.snapshot()).pending_actions).toEqual([]);
     expect(await turn.service.actions.list(turn.id, ANONYMOUS, null)).toEqual([]);
     await expect(

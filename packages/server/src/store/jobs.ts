@@ -22,6 +22,13 @@ const forget = prepare<[number, number]>(
   (on) => `DELETE FROM idempotency_keys WHERE (session_key, key) IN
      (SELECT session_key, key FROM idempotency_keys WHERE at <= $1 ORDER BY at LIMIT $2 ${on.postgres("FOR UPDATE SKIP LOCKED")})`,
 );
+const deleted = prepare<[string, number | null], { readonly found: number }>(
+  (on) => `SELECT 1 AS found FROM deleted_sessions WHERE id = $1 AND until > ${timeGiven("$2", on)}`,
+);
+const forgetDeleted = prepare<[number, number]>(
+  (on) => `DELETE FROM deleted_sessions WHERE id IN
+     (SELECT id FROM deleted_sessions WHERE until <= $1 ORDER BY until LIMIT $2 ${on.postgres("FOR UPDATE SKIP LOCKED")})`,
+);
 const takeDuty = prepare<[string, number, number]>(
   `INSERT INTO duties AS d (name, due_at) VALUES ($1, $2)
    ON CONFLICT (name) DO UPDATE SET due_at = $2 WHERE d.due_at <= $3`,
@@ -40,6 +47,10 @@ export const jobs: SharedPort<JobStore> = {
   forgetIdempotencyKeys: change("idempotency keys", (at, limit) =>
     forget.run(at - IDEMPOTENCY_KEPT_MS, limit),
   ),
+  wasDeleted: look("deleted sessions", function* (at, sessionId) {
+    return (yield* deleted.get(sessionId, at)) !== undefined;
+  }),
+  forgetDeletedSessions: change("deleted sessions", (at, limit) => forgetDeleted.run(at, limit)),
   takeDuty: change("duties", function* (at, name, heldMs) {
     return (yield* takeDuty.run(name, at + heldMs, at)) > 0 ? at : null;
   }),

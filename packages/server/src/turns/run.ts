@@ -62,7 +62,8 @@ const APPROVAL_REQUIRED_NOW =
   "This call was not made: a person has to be asked before it now, and nobody was. Call the tool again if it is still needed: then the person is asked.";
 
 /** How a run ended. `stopped`: aborted or superseded; `waiting`: suspended until a person decides. */
-export type RunEnd = "complete" | "failed" | "stopped" | "waiting";
+export const RUN_ENDS = ["complete", "failed", "stopped", "waiting"] as const;
+export type RunEnd = (typeof RUN_ENDS)[number];
 
 export interface TurnRunnerOptions
   extends Pick<RunOptions, "models" | "caller" | "tools" | "schemas" | "clock" | "limits"> {

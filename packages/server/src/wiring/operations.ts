@@ -6,6 +6,7 @@ import type { ProcessGauges } from "../core/ports/driven/admin-store.ts";
 import type { Store } from "../core/ports/driven/store.ts";
 import type { Readiness } from "../core/ports/driving/services.ts";
 import type { TokenUsage } from "../core/turn.ts";
+import { RUN_ENDS, type RunEnd } from "../turns/run.ts";
 
 type ServiceGauges = Readonly<Record<keyof ProcessGauges | "waitingTurns", () => number>>;
 
@@ -46,9 +47,12 @@ export function createTurnMetrics(register: Registry) {
     help: "Model calls that a provider refused because of the form of the conversation, and that were made again in a plain form",
     registers: [register],
   });
+  // Start at 0, so that the first end is visible as a change.
+  for (const end of RUN_ENDS) turns.inc({ end }, 0);
+  for (const kind of ["input", "output"]) tokens.inc({ kind }, 0);
   return {
-    turnEnded: (end: string) => turns.inc({ end }),
     historyRefused: () => refused.inc(),
+    turnEnded: (end: RunEnd) => turns.inc({ end }),
     tokensUsed: (usage: TokenUsage) => {
       tokens.inc({ kind: "input" }, usage.inputTokens);
       tokens.inc({ kind: "output" }, usage.outputTokens);

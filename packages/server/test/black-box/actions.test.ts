@@ -149,6 +149,7 @@ describe("an answer that needs an approval", () => {
     await send(url(), "DELETE", `/api/sessions/${session}`);
     const body = { decision: "approve" };
     expectProblem(await decide(url(), session, pending_actions[0]!.id, body), 404, "action_not_found");
+    await send(url(), "POST", "/api/sessions", { session });
     expect(await list(url(), session)).toEqual([]);
     expectProblem(await decide(url(), session, pending_actions[0]!.id, body), 404, "action_not_found");
   });

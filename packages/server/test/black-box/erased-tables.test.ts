@@ -16,6 +16,7 @@ const CANARY = "CANARY-51c0de";
 const NOT_OF_USERS: Readonly<Record<string, string>> = {
   app_keys: "keys of Apps and operators",
   audit: "names users by pseudonyms whose salt is gone",
+  deleted_sessions: "ids of deleted sessions, for ten minutes",
   duties: "jobs of the nodes",
   handle_key: "key of the session handles in the log",
   revoked_tokens: "digests of tokens, until they expire",

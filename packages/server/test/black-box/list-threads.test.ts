@@ -66,7 +66,7 @@ describe("GET /api/sessions", () => {
       listed.push(...answer.as(Threads).map(({ session_id }) => session_id));
       const next = /^<([^>]+)>;\s*rel="next"$/.exec(String(answer.headers["link"]))?.[1];
       expect(next === undefined).toBe(expected === 1);
-      path = next ?? "";
+      path = `/api/sessions${next}`;
     }
     expect(new Set(listed)).toEqual(sessions);
     expect(listed).toHaveLength(5);

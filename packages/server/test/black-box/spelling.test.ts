@@ -46,6 +46,7 @@ describe("a session created with an upper-case id", () => {
       session_id: upper,
       deleted: true,
     });
+    await send(url, "POST", "/api/sessions", { session: lower });
     expect((await state(url, lower)).session_id).toBe(lower);
   });
 });

@@ -187,6 +187,7 @@ describe("Last-Event-ID", () => {
     const session = newSession();
     const before = await chat(url(), session, "hello");
     await send(url(), "DELETE", `/api/sessions/${session}`);
+    await send(url(), "POST", "/api/sessions", { session });
     const reader = await EventReader.connect(url(), session, { lastEventId: before.last_event_id });
     await reader.until(() => reader.events.length > 0);
     const now = await state(url(), session);

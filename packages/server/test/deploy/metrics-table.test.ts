@@ -1,15 +1,34 @@
 // docs/operations.md lists exactly the metrics that the service exports, with type and labels.
 
+import { spawnSync } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { chat, newSession, send, whenIdle } from "../black-box/client.ts";
+import { findProgram, isWithout } from "../programs.ts";
 import { useService } from "../black-box/server.ts";
 import { ROOT } from "./dockerfile.ts";
 
 /** A label of histogram buckets. */
 const OF_HISTOGRAMS = ["le"];
 const url = useService();
+
+it.skipIf(await isWithout("promtool"))("promtool finds no fault with /metrics", async () => {
+  const { text } = await send(url(), "GET", "/metrics");
+  const promtool = await findProgram("promtool");
+  const { status, stdout, stderr } = spawnSync(String(promtool), ["check", "metrics"], {
+    input: text,
+    encoding: "utf8",
+  });
+  expect({ status, stdout, stderr }).toEqual({ status: 0, stdout: "", stderr: "" });
+});
+
+it("all counters of turns are there before the first turn", async () => {
+  const { text } = await send(url(), "GET", "/metrics");
+  for (const end of ["complete", "failed", "stopped", "waiting"])
+    expect(text).toContain(`colloquy_turns_ended_total{end="${end}"} `);
+  for (const kind of ["input", "output"]) expect(text).toContain(`colloquy_tokens_total{kind="${kind}"} `);
+});
 
 it("the table of metrics matches /metrics", async () => {
   const session = newSession();

@@ -128,7 +128,8 @@ describe.each([
       const answer = await send(service.url, "GET", path, { session: newSession(), headers });
       expect(answer.status).toBe(200);
       text += answer.text;
-      path = /^<([^>]+)>/.exec(String(answer.headers["link"]))?.[1];
+      const next = /^<([^>]+)>/.exec(String(answer.headers["link"]))?.[1];
+      path = next && `/api/sessions${next}`;
     }
     expect(text).toContain(service.apps[other].conversation.session);
     expect(text).not.toContain(service.apps[of].conversation.session);

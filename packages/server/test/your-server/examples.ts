@@ -3,6 +3,7 @@
 import { execFile, spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { findFreePort } from "../../torture/harness/server-process.ts";
@@ -17,33 +18,74 @@ export const SESSION_SECRET = "a-secret-of-the-tests-with-32-characters";
 
 export interface Example {
   readonly name: string;
-  readonly command: (port: string) => readonly [program: string, ...parameters: string[]];
-  /** Runs once, before the first start. */
+  /** Starts it as its README does. Express has its address from `HOST`, the others from a parameter. */
+  readonly command: Command;
+  /** Starts it for users. Defaults to `command`. */
+  readonly production?: Command;
+  /** Runs once, before the first start for users. */
   readonly build?: readonly string[];
+  /** Says that it runs for users. */
+  readonly marker: "NODE_ENV" | "ENVIRONMENT";
   readonly isMissing: boolean;
 }
 
+type Command = (port: string, host?: string) => readonly [program: string, ...parameters: string[]];
+
 const NEXT = join(EXAMPLES, "next/node_modules/next/dist/bin/next");
+const NEXT_SCRIPTS = (
+  JSON.parse(await readFile(join(EXAMPLES, "next/package.json"), "utf8")) as {
+    readonly scripts: Readonly<Record<"dev" | "start", string>>;
+  }
+).scripts;
+/** Runs a script of examples/next without npm. */
+const next =
+  (script: "dev" | "start"): Command =>
+  (port, host) => {
+    const [, ...words] = NEXT_SCRIPTS[script].split(" ");
+    return [
+      process.execPath,
+      NEXT,
+      ...words,
+      "--port",
+      port,
+      ...(host === undefined ? [] : ["--hostname", host]),
+    ];
+  };
 /** Debian's, for which its packages are. */
 const PYTHON = "/usr/bin/python3";
 
 export const EXPRESS: Example = {
   name: "express",
   command: () => [process.execPath, "server.ts"],
+  marker: "NODE_ENV",
   isMissing: false,
 };
 export const ALL: readonly Example[] = [
   EXPRESS,
   {
     name: "next",
-    command: (port) => [process.execPath, NEXT, "start", "--port", port],
+    command: next("dev"),
+    production: next("start"),
     build: [process.execPath, NEXT, "build"],
+    marker: "NODE_ENV",
     isMissing: !existsSync(NEXT),
   },
   {
     name: "fastapi",
     // Without the stack traces of connections that a test breaks.
-    command: (port) => [PYTHON, "-m", "uvicorn", "server:app", "--port", port, "--log-level", "critical"],
+    command: (port, host = "127.0.0.1") => [
+      PYTHON,
+      "-m",
+      "uvicorn",
+      "server:app",
+      "--host",
+      host,
+      "--port",
+      port,
+      "--log-level",
+      "critical",
+    ],
+    marker: "ENVIRONMENT",
     isMissing: await run(PYTHON, ["-c", "import fastapi, uvicorn, httpx"]).then(
       () => false,
       () => true,
@@ -67,9 +109,27 @@ export async function startColloquy(): Promise<{ readonly program: Program; read
   return { program, key: (JSON.parse(stdout) as { key: string }).key };
 }
 
+/** Writes `users.json` as if its users were not for demonstration. Returns the path. */
+export async function writeOwnUsers(directory: string): Promise<string> {
+  const demo = await readFile(join(EXAMPLES, "express/users.json"), "utf8");
+  const users = JSON.parse(demo) as Record<string, object>;
+  const own = Object.entries(users).map(([name, user]) => [name, { ...user, demo: undefined }]);
+  const path = join(directory, "own-users.json");
+  await writeFile(path, JSON.stringify(Object.fromEntries(own)));
+  return path;
+}
+
+export interface Start {
+  /** Runs for users: built, and with the variable that says so. */
+  readonly isProduction?: boolean;
+  readonly host?: string;
+  readonly environment?: Readonly<Record<string, string>>;
+}
+
 /** Runs an example in front of the service. */
 export class YourServer {
   readonly url: string;
+  static readonly #built = new Set<Example>();
   readonly #process: ChildProcess;
 
   private constructor(url: string, child: ChildProcess) {
@@ -77,7 +137,12 @@ export class YourServer {
     this.#process = child;
   }
 
-  static async start(example: Example, colloquy: Program, key: string): Promise<YourServer> {
+  static async start(
+    example: Example,
+    colloquy: Program,
+    key: string,
+    { isProduction = false, host, environment }: Start = {},
+  ): Promise<YourServer> {
     const port = String(await findFreePort());
     const cwd = join(EXAMPLES, example.name);
     const env = {
@@ -88,12 +153,24 @@ export class YourServer {
       NEXT_TELEMETRY_DISABLED: "1",
       CONVERSATIONS_FILE: join(colloquy.directory, `${example.name}.db`),
       PORT: port,
+      ...(host !== undefined && { HOST: host }),
+      ...(isProduction && { [example.marker]: "production" }),
+      ...environment,
     };
-    const [builder, ...steps] = example.build ?? [];
-    if (builder !== undefined) await run(builder, steps, { cwd, env });
-    const [program, ...parameters] = example.command(port);
-    const child = spawn(program, parameters, { cwd, env, stdio: ["ignore", "ignore", "inherit"] });
-    const server = new YourServer(`http://127.0.0.1:${port}`, child);
+    const [builder, ...steps] = isProduction ? (example.build ?? []) : [];
+    if (builder !== undefined && !YourServer.#built.has(example)) {
+      await run(builder, steps, { cwd, env });
+      YourServer.#built.add(example);
+    }
+    const command = (isProduction && example.production) || example.command;
+    const [program, ...parameters] = command(port, host);
+    const child = spawn(program, parameters, {
+      cwd,
+      env,
+      stdio: ["ignore", "ignore", "inherit"],
+      detached: true,
+    });
+    const server = new YourServer(`http://${host ?? "127.0.0.1"}:${port}`, child);
     while (!(await server.#isReady())) {
       if (child.exitCode !== null) throw new Error(`examples/${example.name} ended with ${child.exitCode}`);
       await new Promise((resolve) => setTimeout(resolve, 50));
@@ -111,7 +188,8 @@ export class YourServer {
   async stop(): Promise<void> {
     if (this.#process.exitCode !== null || this.#process.signalCode !== null) return;
     const ended = once(this.#process, "exit");
-    this.#process.kill("SIGKILL");
+    // With its children: Next's development server is one.
+    if (this.#process.pid !== undefined) process.kill(-this.#process.pid, "SIGKILL");
     await ended;
   }
 }

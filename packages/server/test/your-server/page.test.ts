@@ -40,6 +40,9 @@ describe.skipIf(await isWithoutChromium())("the page of the examples", () => {
     await button("Stop").waitFor({ state: "hidden" });
     expect(await answer()).not.toMatch(/200$/);
     await say("what is 12 * 7?");
+    await expect
+      .poll(() => page.locator("#actions").innerText())
+      .toMatch(/^May I run calculator\? \{"expression":"12 \* 7"\} /);
     await button("Approve").click();
     await expect.poll(answer).toContain("84");
     const whole = await page.locator("#messages").innerText();

@@ -9,7 +9,8 @@ import type { UpdateEvent } from "@colloquy/protocol";
 import { send } from "../black-box/client.ts";
 import type { Program } from "../black-box/server.ts";
 import { Browser, signedLogin, type Stream } from "./browser.ts";
-import { ALL, startColloquy, YourServer } from "./examples.ts";
+import { visibleJson } from "@colloquy/client";
+import { ALL, startColloquy, writeOwnUsers, YourServer, type Start } from "./examples.ts";
 
 const EXAMPLES = join(import.meta.dirname, "../../../../examples");
 
@@ -24,6 +25,17 @@ describe.each(["users.json", "public/index.html"])("%s", (file) => {
     );
     expect(own).toBe(first);
   });
+});
+
+it("the page escapes what approvals must not hide, as `visibleJson` of @colloquy/client does", async () => {
+  const page = await readFile(join(EXAMPLES, "express/public/index.html"), "utf8");
+  const [code = ""] = /^ {4}function visibleJson[^]*?^ {4}\}$/m.exec(page) ?? [];
+  const own = (await import(`data:text/javascript,${encodeURIComponent(`export ${code}`)}`)) as {
+    readonly visibleJson: typeof visibleJson;
+  };
+  const all = Array.from({ length: 0x11_00_00 }, (_, point) => String.fromCodePoint(point)).join(" ");
+  expect(own.visibleJson({ all }) === visibleJson({ all })).toBe(true);
+  expect(page).toContain("visibleJson(request.input)");
 });
 
 it("the code of examples/express has no type errors", async () => {
@@ -51,13 +63,57 @@ for (const example of ALL) {
     let grace: Browser;
     beforeAll(async () => {
       ({ program, key } = await startColloquy());
-      server = await YourServer.start(example, program, key);
+      server = await YourServer.start(example, program, key, {
+        isProduction: true,
+        environment: { USERS_FILE: await writeOwnUsers(program.directory) },
+      });
       ada = new Browser(server.url, signedLogin("ada"));
       grace = new Browser(server.url, signedLogin("grace"));
     }, 300_000);
     afterAll(async () => {
       await server.stop();
       await program.remove();
+    });
+
+    describe("demo users", () => {
+      /** Returns the answer to a demo user's login. */
+      async function logInAt(start: Start): Promise<{ readonly status: number; readonly text: string }> {
+        const own = await YourServer.start(example, program, key, start);
+        try {
+          const json = { user: "ada", password: "engine-no-1" };
+          const answer = await new Browser(own.url, null).ask("POST", "/login", { json });
+          return { status: answer.status, text: await answer.text() };
+        } finally {
+          await own.stop();
+        }
+      }
+      const refusal = {
+        status: 403,
+        text: expect.stringMatching(/ada is a demo user, whose password is public\. Replace .*users\.json/),
+      };
+
+      it("can log in as the README starts the server", async () => {
+        expect(await logInAt({})).toEqual({ status: 204, text: "" });
+      }, 60_000);
+
+      it("cannot log in to a server for users, which says what to replace", async () => {
+        expect(await logInAt({ isProduction: true })).toEqual(refusal);
+      }, 300_000);
+
+      // Stands for every address but those that the examples know as their own machine's.
+      it.skipIf(process.platform !== "linux")(
+        "cannot log in to a server on another address, which says what to replace",
+        async () => expect(await logInAt({ host: "127.0.0.2" })).toEqual(refusal),
+        60_000,
+      );
+    });
+
+    it("listens on 127.0.0.1 only", async () => {
+      await expect(fetch(server.url.replace("127.0.0.1", "127.0.0.2"))).rejects.toThrow();
+    });
+
+    it.each(["/docs", "/redoc", "/openapi.json"])("serves no page of its framework at %s", async (path) => {
+      expect((await new Browser(server.url, null).ask("GET", path)).status).toBe(404);
     });
 
     /** Waits until Colloquy has this many event streams open. */

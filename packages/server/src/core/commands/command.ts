@@ -12,7 +12,7 @@ export interface SessionTarget {
   readonly session: string;
   /**
    * Initial values if the session must be created; with `null`, `execute` returns `null` for a session that
-   * does not exist.
+   * does not exist. With `unlessDeleted`, also for one that was deleted a short time ago.
    */
   readonly birth: SessionBirth | null;
   /** True to return the whole session after the command. */

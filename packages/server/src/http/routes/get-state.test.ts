@@ -80,6 +80,14 @@ describe("GET /api/state", () => {
     expect(answer.headers["preference-applied"]).toBe("wait=60");
   });
 
+  it("treats the user state null, which a snapshot may have, as absent", async () => {
+    const edge = testEdge();
+    const { user_state } = (await edge.send("GET", "/api/state")).json<{ user_state: unknown }>();
+    const query = new URLSearchParams({ user_state: JSON.stringify(user_state) });
+    expect((await edge.send("GET", `/api/state?${query.toString()}`)).statusCode).toBe(200);
+    expect(edge.services.conversations.last.state).toMatchObject({ userState: null, admitChange: null });
+  });
+
   it.each([
     ["user_state=%7B", "parameter_invalid"],
     ["user_state=[1]", "parameter_invalid"],

@@ -43,7 +43,7 @@ describe("GET /api/sessions", () => {
       seen.push(...answer.json<{ session_id: string }[]>().map((thread) => thread.session_id));
       const link = /^<([^>]+)>; rel="next"$/.exec(String(answer.headers["link"]))?.[1];
       expect(link === undefined).toBe(page === 2);
-      url = link ?? "";
+      url = `/api/sessions${link}`;
     }
     expect(new Set(seen).size).toBe(5);
   });

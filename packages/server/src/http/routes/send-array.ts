@@ -20,16 +20,15 @@ export async function sendArray(
   return reply.type(JSON_TYPE).send(body);
 }
 
-/** Sends a page of records. `path` and `query` also apply to the link to the next page. */
+/** Sends a page of records. `query` also applies to the link to the next page. */
 export async function sendRecords(
   reply: FastifyReply,
-  path: string,
   query: Readonly<Record<string, string>>,
   page: RecordPage,
 ): Promise<FastifyReply> {
   const body = await bodyOf(reply, piecesOf(page));
   const { next } = page;
-  if (next !== null) reply.header("link", nextLink(path, { after: next, ...query }));
+  if (next !== null) reply.header("link", nextLink({ after: next, ...query }));
   return reply.type(JSON_TYPE).send(body);
 }
 
@@ -52,9 +51,12 @@ async function* startingWith(
   yield* pieces;
 }
 
-/** Returns the value of `Link` that names the next page (RFC 8288). */
-export function nextLink(path: string, query: Readonly<Record<string, string>>): string {
-  return `<${path}?${new URLSearchParams(query).toString()}>; rel="next"`;
+/**
+ * Returns the value of `Link` that names the next page of the requested path (RFC 8288). It is relative, so that it
+ * holds behind a path prefix too.
+ */
+export function nextLink(query: Readonly<Record<string, string>>): string {
+  return `<?${new URLSearchParams(query).toString()}>; rel="next"`;
 }
 
 /** Returns a JSON array of the records of a page, in pieces. Fails if a large record changes while the client reads it. */

@@ -142,7 +142,7 @@ describe("POST /api/chat", () => {
     ["message=a%00b", "text_invalid"],
     ["message=hi&user_state=%7B", "parameter_invalid"],
     ["message=hi&user_state=[]", "parameter_invalid"],
-    ["message=hi&user_state=null", "parameter_invalid"],
+    ["message=hi&user_state=nul", "parameter_invalid"],
     ["message=hi&user_state=7", "parameter_invalid"],
     [`message=hi&user_state=${"[".repeat(20_000)}`, "parameter_invalid"],
     ["message=hi&user_state=%7B%22a%22%3A%22%5Cu0000%22%7D", "parameter_invalid"],
@@ -191,6 +191,9 @@ describe("POST /api/chat", () => {
 
   it.each([
     ["the query", "&app=&public_key=&user_state=&client_id=", {}],
+    ["the query as null", "&user_state=null", {}],
+    ["the body as null", "", { user_state: null }],
+    ["the body as the text null", "", { user_state: "null" }],
     ["the body", "", { app: "", public_key: "", user_state: "", client_id: "" }],
   ])("treats empty parameters in %s and an empty key as absent", async (_name, query, payload) => {
     const edge = testEdge();

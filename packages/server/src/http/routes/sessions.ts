@@ -150,7 +150,7 @@ function listThreads(app: HttpApp, { services, admission, guard }: RouteParts): 
       if (page.next !== null) {
         const ofWallet = publicKey === undefined ? {} : { public_key: publicKey };
         const next = { ...ofWallet, limit: String(limit), cursor: page.next };
-        reply.header("link", nextLink("/api/sessions", next));
+        reply.header("link", nextLink(next));
       }
       return reply.send([...page.threads]);
     },
@@ -211,7 +211,7 @@ function getAndMessages(app: HttpApp, { services, guard }: RouteParts): void {
         threads.messages(id, after, limit, allowed, include !== undefined),
       );
       const query = { limit: String(limit), ...(include && { include }) };
-      return await sendRecords(reply, `/api/sessions/${id}/messages`, query, page);
+      return await sendRecords(reply, query, page);
     },
   );
 }

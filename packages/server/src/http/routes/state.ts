@@ -23,7 +23,7 @@ export function stateRoute(app: HttpApp, parts: RouteParts): void {
       schema: {
         operationId: "getState",
         summary: "Get the snapshot of a session",
-        description: "Creates the session when there is none.",
+        description: "Creates the session when there is none, unless it was deleted in the last ten minutes.",
         tags: ["Conversation"],
         headers: z.object({
           ...HEADERS.session,
@@ -61,17 +61,17 @@ function answer(
   if (request.validationError !== undefined) throw request.validationError;
   const waitMs = preferredWait(textHeader(request.raw, "prefer"));
   guard.authorizeFoundSession(request);
-  const { user_state: userState, client_id: clientId } = request.query as z.output<typeof StateQuery>;
+  const { user_state: userState = null, client_id: clientId } = request.query as z.output<typeof StateQuery>;
   guard.clientOf(request, request.sessionApp, clientId ?? null);
   const found = services.conversations.state(
     {
       sessionId,
       access: guard.sessionAccess(request),
-      userState: userState ?? null,
+      userState,
       waitMs,
       signal: abortOnDisconnect(reply.raw, waitMs),
       seen: request.sessionSeen,
-      admitChange: userState === undefined ? null : admission.change(request, sessionId),
+      admitChange: userState === null ? null : admission.change(request, sessionId),
     },
     admission.newSession(request),
   );

@@ -53,7 +53,7 @@ export function updatesRoute(app: HttpApp, parts: RouteParts): void {
         operationId: "subscribe",
         summary: "Follow the events of a session",
         description:
-          "A stream of server-sent events, one JSON object a `data:` line. Creates the session when there is none.",
+          "A stream of server-sent events, one JSON object a `data:` line. Creates the session when there is none, unless it was deleted in the last ten minutes.",
         tags: ["Conversation"],
         headers: z.object({
           ...HEADERS.session,

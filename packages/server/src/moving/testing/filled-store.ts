@@ -95,6 +95,9 @@ export async function fillStore(store: Store, extra = 0): Promise<Filled> {
     await complete(store, await startTurn(store, id, `${count} ${TEXT}`), `${TEXT} ${count}`);
   }
   await store.execute({ kind: "open", target: target(randomUUID()), input: NOTHING });
+  const deleted = randomUUID();
+  await store.execute({ kind: "open", target: target(deleted), input: NOTHING });
+  await store.execute({ kind: "delete", target: existing(deleted), input: null });
   await fillAdministration(store);
   return { done, running, waiting, queued, all: [done, running, waiting, queued, ...shaped] };
 }

@@ -44,7 +44,7 @@ it("creates no session in place of one that is deleted while its calls are answe
     { sessionId: id, access: ANONYMOUS, by: SERVICE_ACTOR, admit: () => Promise.resolve() },
     sent,
   );
-  await expect(answered).rejects.toMatchObject({ status: 404, code: "session_not_found" });
+  await expect(answered).rejects.toMatchObject({ status: 404, code: "session_deleted" });
   expect(await store.sessions.find(id)).toBeNull();
 });
 

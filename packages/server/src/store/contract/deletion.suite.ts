@@ -1,7 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { givenStore, type OpenStore } from "./testing/given-store.ts";
+import { DELETED_MS } from "../../core/session.ts";
 import {
+  chat,
   MODEL,
   target,
   existing,
@@ -54,6 +56,63 @@ export function describeDeletion(openStore: OpenStore): void {
         "new",
         "new answer",
       ]);
+    });
+
+    describe("for a request that only reads", () => {
+      const polling = (id: string) => {
+        const to = target(id, true);
+        return { ...to, birth: { ...to.birth, unlessDeleted: true } };
+      };
+
+      it("stays deleted for ten minutes", async () => {
+        const id = randomUUID();
+        await open(given.store, polling(id));
+        expect(await given.store.jobs.wasDeleted(id)).toBe(false);
+        await remove(given.store, existing(id));
+        await given.clock.advance(DELETED_MS - 1);
+        expect(await given.store.jobs.wasDeleted(id)).toBe(true);
+        expect(await open(given.store, polling(id))).toBeNull();
+        expect(await given.store.sessions.find(id)).toBeNull();
+        await given.clock.advance(1);
+        expect(await given.store.jobs.wasDeleted(id)).toBe(false);
+        expect(await open(given.store, polling(id))).toMatchObject({ created: true });
+      });
+
+      it("exists once another request has begun it anew, until it is deleted again", async () => {
+        const id = randomUUID();
+        await open(given.store, target(id));
+        await remove(given.store, existing(id));
+        await chat(given.store, id, "again");
+        expect(await open(given.store, polling(id))).toMatchObject({ created: false });
+        await given.clock.advance(DELETED_MS / 2);
+        await remove(given.store, existing(id));
+        await given.clock.advance(DELETED_MS / 2);
+        expect(await open(given.store, polling(id))).toBeNull();
+      });
+
+      it("stays deleted among requests for other sessions", async () => {
+        const ids = [randomUUID(), randomUUID(), randomUUID()] as const;
+        await open(given.store, target(ids[0]));
+        await remove(given.store, existing(ids[0]));
+        const opened = await Promise.all(ids.map((one) => open(given.store, polling(one))));
+        expect(opened.map((one) => one?.created ?? null)).toEqual([null, true, true]);
+      });
+    });
+
+    it("is forgotten after ten minutes", async () => {
+      const { clock, store } = given;
+      await clock.advance(DELETED_MS);
+      await store.jobs.forgetDeletedSessions(1000);
+      const ids = [randomUUID(), randomUUID()];
+      for (const id of ids) {
+        await open(store, target(id));
+        await remove(store, existing(id));
+      }
+      expect(await store.jobs.forgetDeletedSessions(10)).toBe(0);
+      await clock.advance(DELETED_MS);
+      expect(await store.jobs.forgetDeletedSessions(1)).toBe(1);
+      expect(await store.jobs.forgetDeletedSessions(10)).toBe(1);
+      expect(await store.jobs.forgetDeletedSessions(10)).toBe(0);
     });
 
     it("never gives its key to another session", async () => {

@@ -4,6 +4,7 @@ import type { ActionRecord } from "../../core/action.ts";
 import type { Removal, SessionDraft } from "../../core/commands/draft.ts";
 import { TITLE_LEASE_MS } from "../../core/commands/finish-title.ts";
 import type { MessageRecord } from "../../core/message.ts";
+import { DELETED_MS } from "../../core/session.ts";
 import { LEASE_MS, type StepRecord, type TurnRecord } from "../../core/turn.ts";
 import { auditRow } from "../audit.ts";
 import type { Row } from "./bulk.ts";
@@ -57,6 +58,8 @@ export class Changes {
   readonly titles = new Map<number, number | null>();
   readonly usedKeys = new Map<string, Row>();
   readonly removed = new Set<number>();
+  /** Ids of deleted sessions, with the time until which they count as deleted. */
+  readonly deleted: Row[] = [];
   /**
    * Positions at which conversations are cut off, by session. The transaction contains no other command of
    * such a session.
@@ -72,6 +75,7 @@ export class Changes {
     for (const entry of draft.audited) this.audited.push(auditRow(draft.at, entry));
     if (draft.isRemoved) {
       this.removed.add(key);
+      this.deleted.push([state.session.id, draft.at + DELETED_MS]);
       return;
     }
     if (draft.writesSession) this.sessions.set(key, { state, at: draft.at });

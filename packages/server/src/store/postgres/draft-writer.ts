@@ -31,6 +31,11 @@ const turns = prepareTable("turns", TURNS);
 const actions = prepareTable("actions", ACTIONS);
 
 const insertAudit = prepareInsert("audit", AUDIT, "(once) DO NOTHING");
+const noteDeleted = prepareInsert(
+  "deleted_sessions",
+  { id: "text", until: "bigint" },
+  "(id) DO UPDATE SET until = excluded.until",
+);
 const noteUses = prepareUpdate("sessions", { used_at: "bigint" }, { key: "bigint" });
 const removals = TABLES_OF_SESSIONS.map(
   (table): string => `DELETE FROM ${table} WHERE session_key = ANY($1::bigint[])`,
@@ -133,6 +138,7 @@ function writesOf(changes: Changes): readonly Write[] {
     actions.update(changes.actions.changed((key, action) => [...actionCells(action), key, action.number])),
     ...writesOfDuties(changes),
     insertAudit(changes.audited),
+    noteDeleted(changes.deleted),
     // Last, because it also removes rows that earlier commands of this transaction wrote for these sessions.
     (connection) => removeSessions(connection, [...changes.removed]),
   ];

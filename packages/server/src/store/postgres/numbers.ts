@@ -14,6 +14,8 @@ export interface Numbers {
   readonly absent: ReadonlySet<string>;
   /** Keys for the sessions to create; `null` if another node is creating the session. */
   readonly unborn: ReadonlyMap<string, number | null>;
+  /** Time until which a session to create counts as deleted, in milliseconds since the Unix epoch. */
+  readonly deletedUntil: ReadonlyMap<string, number>;
   /** Takes the next number of the store-wide sequence. */
   takeEpoch(): number;
 }
@@ -23,6 +25,7 @@ interface TakenRow extends TransactionName {
   readonly epochs: string;
   readonly absent?: readonly string[];
   readonly unborn?: Readonly<Record<string, number | null>> | null;
+  readonly deleted?: Readonly<Record<string, number>> | null;
 }
 
 /** Takes numbers from the sequences. Unused numbers leave gaps. */
@@ -34,7 +37,8 @@ const takeAndLook = prepare<[number, readonly string[], readonly string[]], Take
   `${TAKE},
      ARRAY(SELECT id FROM unnest($2::text[]) AS existing (id) WHERE ${isAbsent("existing.id")}) AS absent,
      (SELECT json_object_agg(id, CASE WHEN ${triesBirth("id")} THEN nextval('session_keys') END)
-      FROM unnest($3::text[]) AS born (id) WHERE ${isAbsent("born.id")}) AS unborn`,
+      FROM unnest($3::text[]) AS born (id) WHERE ${isAbsent("born.id")}) AS unborn,
+     (SELECT json_object_agg(id, until) FROM deleted_sessions WHERE id = ANY($3::text[])) AS deleted`,
 );
 
 export interface Wanted {
@@ -58,6 +62,7 @@ export async function takeNumbers(connection: Connection, wanted: Wanted): Promi
     transaction: { id: row.id, backend: row.backend, checkpoint: row.checkpoint },
     absent: new Set(row.absent),
     unborn: new Map(Object.entries(row.unborn ?? {})),
+    deletedUntil: new Map(Object.entries(row.deleted ?? {})),
     takeEpoch: giveOut(row.epochs),
   };
 }

@@ -125,8 +125,11 @@ export class Transaction {
   ): Decided | null {
     const id = sessionOf(command);
     const known = this.byId(id);
+    const stays =
+      known === null && birth?.unlessDeleted === true && (this.#numbers.deletedUntil.get(id) ?? 0) > at;
     const state =
-      known ?? (birth === null ? null : new SessionState(newSession(this.#keyFor(id), id, birth, at), null));
+      known ??
+      (birth === null || stays ? null : new SessionState(newSession(this.#keyFor(id), id, birth, at), null));
     if (state === null) return null;
     const draft = new SessionDraft(state.session, at, () => this.#numbers.takeEpoch());
     const decision = decideCommand(command, draft, state.factsFor(command, origin), at);

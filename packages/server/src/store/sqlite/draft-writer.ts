@@ -3,7 +3,7 @@
 import type { SQLInputValue } from "node:sqlite";
 import type { Removal, SessionDraft } from "../../core/commands/draft.ts";
 import { TITLE_LEASE_MS } from "../../core/commands/finish-title.ts";
-import type { SessionRecord } from "../../core/session.ts";
+import { DELETED_MS, type SessionRecord } from "../../core/session.ts";
 import { EVENT_LOG_MAX_BYTES } from "../../core/ports/driven/store.ts";
 import { SYSTEM_EVENTS_SHOWN } from "../../core/session-event.ts";
 import { LEASE_MS } from "../../core/turn.ts";
@@ -49,12 +49,16 @@ export function prepareDraftWriter(prepare: Prepare): WriteDraft {
     "INSERT OR REPLACE INTO title_jobs (session_key, due_at) VALUES (?, ?)",
   );
   const deleteTitleJob = prepare<[number]>("DELETE FROM title_jobs WHERE session_key = ?");
+  const noteDeleted = prepare<[string, number]>(
+    "INSERT OR REPLACE INTO deleted_sessions (id, until) VALUES (?, ?)",
+  );
   const run = prepareWork(prepare);
   return (before, draft) => {
-    const { key, titleSource } = draft.session;
+    const { id, key, titleSource } = draft.session;
     for (const entry of draft.audited) run(writeAudit(draft.at, entry));
     if (draft.isRemoved) {
       if (before !== null) remove(key);
+      noteDeleted.run(id, draft.at + DELETED_MS);
       return;
     }
     if (draft.removal !== null) removeTail(key, draft.removal);

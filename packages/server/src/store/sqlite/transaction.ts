@@ -92,6 +92,9 @@ function prepareDecision(
   const nextEpoch = prepare<[], { readonly value: number }>(
     "UPDATE sequences SET value = value + 1 WHERE name = 'epoch' RETURNING value",
   );
+  const deleted = prepare<[string, number], { readonly found: number }>(
+    "SELECT 1 AS found FROM deleted_sessions WHERE id = ? AND until > ?",
+  );
   const takeEpoch = (): number => {
     const row = nextEpoch.get();
     if (row === undefined) throw new Error("The sequence epoch is missing from the database");
@@ -100,7 +103,8 @@ function prepareDecision(
   return (at, command, birth) => {
     const id = sessionOf(command);
     const before = facts.sessionById(id);
-    const session = before ?? (birth === null ? null : newSession(keys.take(), id, birth, at));
+    const stays = before === null && birth?.unlessDeleted === true && deleted.get(id, at) !== undefined;
+    const session = before ?? (birth === null || stays ? null : newSession(keys.take(), id, birth, at));
     if (session === null) return null;
     const draft = new SessionDraft(session, at, takeEpoch);
     const leasesAt = isAlone ? Number.NEGATIVE_INFINITY : at;

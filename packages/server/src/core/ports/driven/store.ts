@@ -68,6 +68,10 @@ export interface JobStore {
   isKeyUsed(sessionId: string, key: string): Promise<boolean>;
   /** Removes up to `limit` idempotency keys older than 24 hours; returns how many. */
   forgetIdempotencyKeys(limit: number): Promise<number>;
+  /** Returns true if the session was deleted in the last ten minutes (`DELETED_MS`), whether or not it was created again. */
+  wasDeleted(sessionId: string): Promise<boolean>;
+  /** Removes up to `limit` ids of sessions that were deleted earlier; returns how many. */
+  forgetDeletedSessions(limit: number): Promise<number>;
   /** Takes a duty for `heldMs` on the store's clock. Returns the store's time, or `null` if another node holds the duty. */
   takeDuty(name: string, heldMs: number): Promise<number | null>;
 }

@@ -132,7 +132,7 @@ export interface ConversationService {
   interrupt(sessionId: string, access: SessionAccess, creation: NewSessionOptions): Promise<SnapshotView>;
   /** Interrupts a session of any App; does nothing if it does not exist. */
   interruptExisting(sessionId: string): Promise<void>;
-  /** Creates the session if it does not exist. */
+  /** Creates the session if it does not exist, unless it was deleted a short time ago. */
   ensure(sessionId: string, access: SessionAccess, creation: NewSessionOptions): Promise<void>;
   /**
    * Returns a session's App; `default` if the session has no App yet or does not exist. Synchronous if the

@@ -118,7 +118,7 @@ function look(app: HttpApp, { service }: AdminParts): void {
       const { id } = request.params;
       const { after = null, limit = MESSAGES_MAX } = request.query;
       const page = await service.messages(id, after, limit, readerOf(request));
-      return await sendRecords(reply, `/api/admin/sessions/${id}/messages`, { limit: String(limit) }, page);
+      return await sendRecords(reply, { limit: String(limit) }, page);
     },
   );
 }

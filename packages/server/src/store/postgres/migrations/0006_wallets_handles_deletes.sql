@@ -8,3 +8,11 @@ CREATE TABLE handle_key (
   -- 32 bytes, base64url.
   key text NOT NULL
 );
+
+-- Ids of deleted sessions, in lower case, until the time from which requests that only read create a session again. A
+-- node of the previous version writes none and ignores them: its polls may create a deleted session again.
+CREATE TABLE deleted_sessions (
+  id text COLLATE "C" NOT NULL PRIMARY KEY,
+  until bigint NOT NULL
+);
+CREATE INDEX deleted_sessions_by_time ON deleted_sessions (until);
