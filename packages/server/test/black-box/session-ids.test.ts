@@ -172,7 +172,7 @@ describe("an operator who may only read", () => {
     expect(seen).toMatchObject({ session_id: handle, handle, title: `about ${handle}`, public_key: null });
     expect(pending_actions).toHaveLength(1);
     const first = await read(`sessions/${handle}/messages?limit=1`);
-    expect(first.headers["link"]).toContain(`/api/admin/sessions/${handle}/messages?after=`);
+    expect(first.headers["link"]).toMatch(/^<\?/);
     const [message] = first.json() as [{ id: string; session_id: string; content: string }];
     expect(message).toMatchObject({ session_id: handle, thread_id: handle, content: `I am in ${handle}` });
     const rest = await read(`sessions/${handle}/messages?after=${message.id}`);
