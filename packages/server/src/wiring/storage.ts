@@ -76,7 +76,11 @@ async function openShared(
     import("../store/postgres/open.ts"),
     import("../store/postgres/server-check.ts"),
   ]);
-  const store = await refusingToStart(() => openPostgresStore({ url }));
+  const onStandbyWait = (problem: string | null): void => {
+    if (problem === null) logger.info({}, "commits reach the synchronous standby again");
+    else logger.error({}, problem);
+  };
+  const store = await refusingToStart(() => openPostgresStore({ url, onStandbyWait }));
   const transport = await openTransport(url, natsUrl?.reveal() ?? null, { clock, logger });
   const node = randomUUID();
   const bus = new ClusterBus({ node, transport, clock, logger, onLoss: onNotificationsLost });
