@@ -179,10 +179,10 @@ export class PostgresServer extends PostgresDatabases {
   }
 
   /**
-   * Starts a standby that streams from this server, with a copy of its data: this server restarts, and its
-   * connections break. `name` is how `synchronous_standby_names` calls the standby.
+   * Starts a standby that streams from this server, with a copy of its data. This server restarts with `further`
+   * settings, and its connections break. `name` is how `synchronous_standby_names` calls the standby.
    */
-  async startStandby(name: string, settings: Settings = {}): Promise<PostgresServer> {
+  async startStandby(name: string, further: Settings = {}): Promise<PostgresServer> {
     const { programs, folder: origin, user } = this.#made;
     await this.halt("SIGINT");
     const folder = await mkdtemp(join(tmpdir(), "colloquy-postgres-"));
@@ -190,17 +190,14 @@ export class PostgresServer extends PostgresDatabases {
     const data = join(folder, "data");
     await run("cp", ["-a", join(origin, "data"), data]);
     await writeFile(join(data, "standby.signal"), "");
-    const from = `host=127.0.0.1 port=${this.port} user=${USER} application_name=${name}`;
     const standby = new PostgresServer({
-      primary_conninfo: from,
+      primary_conninfo: `host=127.0.0.1 port=${this.port} user=${USER} application_name=${name}`,
       // How soon it connects again.
       wal_retrieve_retry_interval: "100ms",
-      ...settings,
     });
     standby.port = await findFreePort();
     standby.#cluster = { programs, folder, user };
-    await this.resume();
-    await standby.resume();
+    await Promise.all([this.resume(further), standby.resume()]);
     return standby;
   }
 
