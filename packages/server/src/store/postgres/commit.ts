@@ -19,9 +19,8 @@ export interface TransactionName {
   /** Process id of the server's backend. */
   readonly backend: number;
   /**
-   * The timeline of the server's log, and its last checkpoint. Transaction ids that had not reached the log, or
-   * the standby, may be reused after a crash, which ends with a checkpoint, and after a promotion, which begins
-   * a timeline.
+   * The start of the server, and its last checkpoint. Transaction ids that had not reached the log or the standby may
+   * be reused: after a crash, which ends with a checkpoint, and on another server, which started at another time.
    */
   readonly place: string;
 }
@@ -30,9 +29,9 @@ export interface TransactionName {
 const ASKED_MS = 3000;
 const PAUSE_MS = 100;
 
-/** SQL of `TransactionName.place`. Fails on a standby. */
+/** SQL of `TransactionName.place`. */
 export const PLACE =
-  "(SELECT left(pg_walfile_name(pg_current_wal_lsn()), 8) || ' ' || checkpoint_lsn FROM pg_control_checkpoint())";
+  "(SELECT extract(epoch FROM pg_postmaster_start_time()) || ' ' || checkpoint_lsn FROM pg_control_checkpoint())";
 
 /**
  * SQL that makes the COMMIT of a transaction wait for the synchronous standbys, even if it changes no row:
