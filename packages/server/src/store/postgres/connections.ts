@@ -20,8 +20,6 @@ export interface ConnectionOptions {
   readonly statementMs?: number;
   /** Refuses writes while commits wait for a standby; not shared when absent. */
   readonly standbyWait?: StandbyWait;
-  /** True if a failover may lose what these connections write; false when absent. */
-  readonly mayBeLost?: boolean;
 }
 
 /**
@@ -49,8 +47,6 @@ const PLANNING = "SET enable_seqscan = off; SET jit = off; SET plan_cache_mode =
  */
 const DURABLE = `SET client_min_messages = warning;
   SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') <> 'remote_apply'`;
-/** Waits for the disk of this server only. */
-const MAY_BE_LOST = "SET synchronous_commit = local";
 
 /** Connections of a node for its store, its leases, and its rate limits. */
 export const CONNECTIONS = 10;
@@ -69,8 +65,7 @@ export class Connections {
 
   constructor(options: ConnectionOptions) {
     const { url, connections = CONNECTIONS, connectMs = 3000, statementMs = STATEMENT_MS } = options;
-    const { standbyWait = new StandbyWait(), mayBeLost = false } = options;
-    this.#standbyWait = standbyWait;
+    this.#standbyWait = options.standbyWait ?? new StandbyWait();
     this.#pool = new Pool({
       connectionString: url,
       max: connections,
@@ -95,9 +90,8 @@ export class Connections {
     this.#pool.on("error", () => undefined);
     this.#pool.on("connect", (client) => {
       client.on("error", () => undefined);
-      const settings = `${PLANNING}; ${mayBeLost ? MAY_BE_LOST : DURABLE}`;
       // Nothing may be committed without these settings.
-      client.query(settings).catch(() => {
+      client.query(`${PLANNING}; ${DURABLE}`).catch(() => {
         if (client instanceof Client) client.connection.stream.destroy();
       });
     });

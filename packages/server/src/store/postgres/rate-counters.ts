@@ -30,8 +30,7 @@ const SWEEP_MS = 60_000;
 /** Opens the counters of a database that a store has migrated. Rejects if it cannot be reached. */
 export async function openRateCounters(options: RateCountersOptions): Promise<RateCounters> {
   const { node, timers, logger, clock = null } = options;
-  // A request must not wait for a standby to be counted.
-  const connections = new Connections({ connections: COUNTING_CONNECTIONS, mayBeLost: true, ...options });
+  const connections = new Connections({ connections: COUNTING_CONNECTIONS, ...options });
   const now = () => clock?.now() ?? null;
   const windows = new RateWindows(connections, now);
   const places = new HeldPlaces(connections, node, now);

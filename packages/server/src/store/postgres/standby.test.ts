@@ -1,7 +1,7 @@
 // Commits that wait for a synchronous standby: none is acknowledged before the standby has it, whatever ends the wait.
 
 import { randomUUID } from "node:crypto";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { isWithoutPostgres, PostgresServer } from "../../../test/postgres-server.ts";
 import { TcpProxy } from "../../../test/tcp-proxy.ts";
 import { makeTemplate } from "../../../test/use-postgres.ts";
@@ -10,6 +10,7 @@ import type { Store } from "../../core/ports/driven/store.ts";
 import { chat, existing, record, remove } from "../contract/testing/scenario.ts";
 import { Connections } from "./connections.ts";
 import { openPostgresStore, type PostgresStoreOptions } from "./open.ts";
+import { openRateCounters } from "./rate-counters.ts";
 import { send } from "./statement.ts";
 
 const UNKNOWN = { status: 503, code: "outcome_unknown" };
@@ -113,7 +114,10 @@ describe.skipIf(await isWithoutPostgres())("a store whose database has a synchro
         replicate();
       });
       expect(answer).toBe("acknowledged");
-      expect(await standby.query(database, `SELECT id FROM sessions WHERE id = '${id}'`)).toEqual([{ id }]);
+      // What the standby has received it applies a moment later.
+      await expect
+        .poll(() => standby.query(database, `SELECT id FROM sessions WHERE id = '${id}'`))
+        .toEqual([{ id }]);
     },
   );
 
@@ -191,6 +195,16 @@ describe.skipIf(await isWithoutPostgres())("a store whose database has a synchro
     expect(rows).toEqual([{ synchronous_commit: used }]);
   });
 
+  it("counts the requests of rate limits without a standby", async () => {
+    const timers = { every: () => ({ stop: () => undefined }) };
+    const logger = { debug() {}, info() {}, warn() {}, error() {} };
+    const counters = await openRateCounters({ url: primary.url(database), node: "node", timers, logger });
+    await holdBack();
+    expect(await counters.take("key", 60_000)).toMatchObject({ count: 1 });
+    expect(await counters.hold("place", 1)).toBe(true);
+    await counters.close();
+  });
+
   it("learns that a wait was cancelled from a database that sends no warnings", async () => {
     await primary.query(database, `ALTER DATABASE ${database} SET client_min_messages = error`);
     const store = await openStore();
@@ -199,12 +213,26 @@ describe.skipIf(await isWithoutPostgres())("a store whose database has a synchro
   });
 });
 
+/** Keeps a server from making a checkpoint until the end of the test. */
+async function holdCheckpoints(server: PostgresServer): Promise<void> {
+  const rows = await server.query(
+    "postgres",
+    "SELECT pid FROM pg_stat_activity WHERE backend_type = 'checkpointer'",
+  );
+  const checkpointer = Number(rows[0]?.["pid"]);
+  process.kill(checkpointer, "SIGSTOP");
+  onTestFinished(() => void process.kill(checkpointer, "SIGCONT"));
+}
+
 describe.skipIf(await isWithoutPostgres())("a store whose standby was promoted", () => {
   it("does not mistake another transaction with the same id for its own", async () => {
     const former = await PostgresServer.start();
+    onTestFinished(() => former.stop());
     const database = await makeTemplate(former);
     const promoted = await former.startStandby("spare");
+    onTestFinished(() => promoted.stop());
     const proxy = await TcpProxy.start(former.port);
+    onTestFinished(() => proxy.stop());
     const url = former.url(database).replace(`:${former.port}/`, `:${proxy.port}/`);
     const store = await openPostgresStore({ url, statementMs: 60_000 });
     const place = "SELECT checkpoint_lsn FROM pg_control_checkpoint()";
@@ -226,6 +254,7 @@ describe.skipIf(await isWithoutPostgres())("a store whose standby was promoted",
       isFailingOver = true;
       await former.halt();
       await promoted.resume();
+      await holdCheckpoints(promoted);
       await promoted.promote();
       // The ids that the former primary used last are used again.
       for (let n = 0; n < 20; n += 1) await promoted.query("postgres", "SELECT pg_current_xact_id()");
@@ -239,8 +268,5 @@ describe.skipIf(await isWithoutPostgres())("a store whose standby was promoted",
     expect(await promoted.query("postgres", place)).toEqual(checkpoint);
     expect(await store.sessions.find(id)).toBeNull();
     await store.close();
-    await proxy.stop();
-    await promoted.stop();
-    await former.stop();
   });
 });
