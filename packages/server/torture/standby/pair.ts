@@ -1,6 +1,6 @@
 // A primary with one synchronous standby, and the faults that can happen to them.
 
-import { PostgresServer } from "../../test/postgres-server.ts";
+import type { PostgresServer } from "../../test/postgres-server.ts";
 import type { TcpProxy } from "../../test/tcp-proxy.ts";
 import type { Random } from "../harness/random.ts";
 

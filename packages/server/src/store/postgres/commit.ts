@@ -145,20 +145,21 @@ export async function readBack(
 ): Promise<void> {
   const deadline = performance.now() + ASKED_MS;
   while (performance.now() < deadline) {
-    const seen = Promise.withResolvers<LookedUp | undefined>();
+    const seen: LookedUp[] = [];
     // The lookup and its barrier share a transaction, because after a failover the next one may reach another server.
     const looking = transact(async (connection) => {
-      seen.resolve(await lookUp.get(connection, id, backend, place));
+      const row = await lookUp.get(connection, id, backend, place);
+      if (row !== undefined) seen.push(row);
       return {};
-    }).then(
-      ({ lost }) => lost === null,
-      () => {
-        seen.resolve(undefined);
-        return false;
-      },
-    );
-    const isDurable = await Promise.race([looking, sleep(deadline - performance.now(), false)]);
-    const found = await Promise.race([seen.promise, null]);
+    });
+    const isDurable = await Promise.race([
+      looking.then(
+        ({ lost }) => lost === null,
+        () => false,
+      ),
+      sleep(deadline - performance.now(), false, { ref: false }),
+    ]);
+    const [found] = seen;
     if (found?.waits === true) onWait(backend);
     if (found?.status === "aborted") throw storeUnavailable(error);
     if (found?.status === "elsewhere") break;

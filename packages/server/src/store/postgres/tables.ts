@@ -13,6 +13,7 @@ import { readMigrations } from "../migrations.ts";
 import { isMoveUnfinished } from "../table-rows.ts";
 import { commit } from "./commit.ts";
 import { Connections, type Connection } from "./connections.ts";
+import { connectionLost } from "./failures.ts";
 import { migrate } from "./migrate.ts";
 import { checkServer } from "./server-check.ts";
 import { prepare, runOn, send } from "./statement.ts";
@@ -90,7 +91,7 @@ function storeOf(
     try {
       const result = await work();
       const lost = await commit(connection);
-      if (lost !== null) throw lost;
+      if (lost !== null) throw connectionLost(lost);
       return result;
     } catch (error) {
       await send(connection, "ROLLBACK").catch(() => undefined);
