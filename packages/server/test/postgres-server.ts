@@ -179,8 +179,9 @@ export class PostgresServer extends PostgresDatabases {
   }
 
   /**
-   * Starts a standby that streams from this server, with a copy of its data. This server restarts with `further`
-   * settings, and its connections break. `name` is how `synchronous_standby_names` calls the standby.
+   * Starts a standby that streams from this server, with a copy of its data. This server restarts with
+   * `further` settings, and its connections break. `name` is how `synchronous_standby_names` calls the
+   * standby.
    */
   async startStandby(name: string, further: Settings = {}): Promise<PostgresServer> {
     const { programs, folder: origin, user } = this.#made;

@@ -1,5 +1,5 @@
-// The torture of a database with a synchronous standby: its parts are stopped, killed, cut off and promoted in random
-// order under load. Nothing that was acknowledged may be missing afterwards.
+// The torture of a database with a synchronous standby: its parts are stopped, killed, cut off and promoted
+// in random order under load. Nothing that was acknowledged may be missing afterwards.
 
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,5 +1,5 @@
-// One session of the torture with a standby: sends chats and decisions, records what the service has acknowledged,
-// and compares it with what is stored.
+// One session of the torture with a standby: sends chats and decisions, records what the service has
+// acknowledged, and compares it with what is stored.
 
 import type { Message, Snapshot } from "@colloquy/protocol";
 import { setTimeout as sleep } from "node:timers/promises";

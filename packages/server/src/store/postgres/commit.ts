@@ -1,11 +1,11 @@
 // Commits, and determines the outcome of a transaction whose connection broke during its COMMIT, or whose wait
 // for a synchronous standby was cut.
 //
-// PostgreSQL writes the commit record before it waits for a synchronous standby, and whatever ends that wait (the
-// end or the cancel of the backend, a restart of the server) leaves the transaction committed on the primary
-// alone: other transactions see it, and a failover loses it (syncrep.c). So neither a COMMIT that succeeded with a
-// warning nor the status "committed" means durable. A later commit on the same server that waited for the standby
-// does, because standbys receive the log in order.
+// PostgreSQL writes the commit record before it waits for a synchronous standby, and whatever ends that wait
+// (the end or the cancel of the backend, a restart of the server) leaves the transaction committed on the
+// primary alone: other transactions see it, and a failover loses it (syncrep.c). So neither a COMMIT that
+// succeeded with a warning nor the status "committed" means durable. A later commit on the same server that
+// waited for the standby does, because standbys receive the log in order.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { Client } from "pg";
@@ -19,8 +19,9 @@ export interface TransactionName {
   /** Process id of the server's backend. */
   readonly backend: number;
   /**
-   * The start of the server, and its last checkpoint. Transaction ids that had not reached the log or the standby may
-   * be reused: after a crash, which ends with a checkpoint, and on another server, which started at another time.
+   * The start of the server, and its last checkpoint. Transaction ids that had not reached the log or the
+   * standby may be reused: after a crash, which ends with a checkpoint, and on another server, which started
+   * at another time.
    */
   readonly place: string;
 }
@@ -120,8 +121,8 @@ function watchWarnings(connection: Connection): { stop(): readonly string[] } {
 }
 
 /**
- * Runs a transaction. `ended` is the promise of `commit`, if `work` has called it; `lost` is the error of a commit of
- * unknown outcome, `null` for one that is durable.
+ * Runs a transaction. `ended` is the promise of `commit`, if `work` has called it; `lost` is the error of a
+ * commit of unknown outcome, `null` for one that is durable.
  */
 export type Transact = <Done extends { readonly ended?: Promise<unknown> }>(
   work: (connection: Connection) => Promise<Done>,
@@ -135,8 +136,9 @@ export interface ReadBackOptions {
 
 /**
  * Looks up a transaction whose commit ended with `error`: resolves if it is committed, and on the standbys.
- * Rejects with `Unavailable` if it was rolled back, or with `OutcomeUnknown` if the database does not answer in
- * time, the standbys do not have the transaction in time, or the server may have crashed or is another one.
+ * Rejects with `Unavailable` if it was rolled back, or with `OutcomeUnknown` if the database does not answer
+ * in time, the standbys do not have the transaction in time, or the server may have crashed or is another
+ * one.
  */
 export async function readBack(
   { id, backend, place }: TransactionName,
@@ -146,7 +148,8 @@ export async function readBack(
   const deadline = performance.now() + ASKED_MS;
   while (performance.now() < deadline) {
     const seen: LookedUp[] = [];
-    // The lookup and its barrier share a transaction, because after a failover the next one may reach another server.
+    // The lookup and its barrier share a transaction, because after a failover the next one may reach another
+    // server.
     const looking = transact(async (connection) => {
       const row = await lookUp.get(connection, id, backend, place);
       if (row !== undefined) seen.push(row);

@@ -42,8 +42,8 @@ const BIGINT = 20;
 const PLANNING = "SET enable_seqscan = off; SET jit = off; SET plan_cache_mode = force_generic_plan";
 
 /**
- * Makes a successful COMMIT mean durable, whatever the settings of the server, the database and the user: it waits
- * for the disk and for the synchronous standbys, and a cut wait is reported (commit.ts).
+ * Makes a successful COMMIT mean durable, whatever the settings of the server, the database and the user: it
+ * waits for the disk and for the synchronous standbys, and a cut wait is reported (commit.ts).
  */
 const DURABLE = `SET client_min_messages = warning;
   SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') <> 'remote_apply'`;

@@ -26,8 +26,9 @@ interface TakenRow extends TransactionName {
 }
 
 /**
- * Takes numbers from the sequences. Unused numbers leave gaps. The barrier makes an answer that rests on a read, such
- * as that of a repeated chat, wait for the standbys: what it read may be committed on this server alone.
+ * Takes numbers from the sequences. Unused numbers leave gaps. The barrier makes an answer that rests on a
+ * read, such as that of a repeated chat, wait for the standbys: what it read may be committed on this server
+ * alone.
  */
 const TAKE = `SELECT floor(extract(epoch FROM statement_timestamp()) * 1000)::bigint AS at, pg_current_xact_id()::text AS id,
      pg_backend_pid() AS backend, ${PLACE} AS place, ${BARRIER} AS barrier,

@@ -39,7 +39,9 @@ export interface PostgresStoreOptions extends ConnectionOptions {
   readonly mostWaitedFor?: number;
   /** Milliseconds after which a claim retries turns of locked sessions; 25 when absent. */
   readonly claimAgainMs?: number;
-  /** Receives what commits wait for while they wait for a synchronous standby, and `null` when that is over. */
+  /**
+   * Receives what commits wait for while they wait for a synchronous standby, and `null` when that is over.
+   */
   readonly onStandbyWait?: (problem: string | null) => void;
 }
 

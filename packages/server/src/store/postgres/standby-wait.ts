@@ -1,5 +1,6 @@
-// Keeps a store from filling its server with backends that wait for a synchronous standby: a wait has no limit, and
-// may not be ended (commit.ts). From the first commit that waits too long until one succeeds, writes fail at once.
+// Keeps a store from filling its server with backends that wait for a synchronous standby: a wait has no
+// limit, and may not be ended (commit.ts). From the first commit that waits too long until one succeeds,
+// writes fail at once.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { storeUnavailable } from "../unavailable.ts";

@@ -1,4 +1,5 @@
-// Commits that wait for a synchronous standby: none is acknowledged before the standby has it, whatever ends the wait.
+// Commits that wait for a synchronous standby: none is acknowledged before the standby has it, whatever ends
+// the wait.
 
 import { randomUUID } from "node:crypto";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
