@@ -46,20 +46,26 @@ const PAUSE_MS = 1_200;
 const FAULTS = { least: 2, most: 5 };
 /** Share of rounds whose standby is promoted. */
 const PROMOTED = 0.75;
+/** Share of rounds in which it is promoted without what was committed after its stop. */
+const LEFT_BEHIND = 0.5;
 /** Milliseconds after the last round within which all sessions must be idle. */
 const REST_MS = 180_000;
 const STARTS_MS = 60_000;
 
-type Fault = keyof typeof FAULTS_OF_PAIR;
-const FAULTS_OF_PAIR = {
-  "stop the standby": (pair: Pair) => pair.stopStandby(),
-  "hold back the standby": (pair: Pair) => pair.holdBack(),
-  "start the standby": (pair: Pair) => pair.startStandby(),
+/** Faults that may leave commits on the primary alone. */
+const CUTS = {
   "cancel the waits": (pair: Pair) => pair.endWaits("pg_cancel_backend"),
   "end the waits": (pair: Pair) => pair.endWaits("pg_terminate_backend"),
   "cut the connections": (pair: Pair) => pair.cutConnections(),
   "kill and restart the primary": (pair: Pair) => pair.restartPrimary(),
 };
+const ALL = {
+  ...CUTS,
+  "stop the standby": (pair: Pair) => pair.stopStandby(),
+  "hold back the standby": (pair: Pair) => pair.holdBack(),
+  "start the standby": (pair: Pair) => pair.startStandby(),
+};
+type Fault = keyof typeof ALL;
 
 export async function runStandby(options: StandbyRunOptions): Promise<StandbyResult> {
   const directory = mkdtempSync(join(tmpdir(), "colloquy-torture-"));
@@ -145,23 +151,30 @@ async function runOn(
   };
 }
 
-/** Leaves a primary with a standby. */
+function planRound(random: Random): { readonly faults: readonly Fault[]; readonly isPromoted: boolean } {
+  const some = (names: readonly Fault[]): readonly Fault[] =>
+    Array.from({ length: random.integer(FAULTS.least, FAULTS.most) }, () => random.pick(names));
+  if (random.chance(LEFT_BEHIND))
+    return { faults: ["stop the standby", ...some(Object.keys(CUTS) as Fault[])], isPromoted: true };
+  return { faults: some(Object.keys(ALL) as Fault[]), isPromoted: random.chance(PROMOTED) };
+}
+
+/** Leaves a primary with a standby. Returns what was done. */
 async function doFaults(pair: Pair, random: Random): Promise<readonly string[]> {
-  const names = Object.keys(FAULTS_OF_PAIR) as Fault[];
-  const planned = Array.from({ length: random.integer(FAULTS.least, FAULTS.most) }, () => random.pick(names));
-  for (const fault of planned) {
+  const { faults, isPromoted } = planRound(random);
+  for (const fault of faults) {
     await sleep(random.next() * PAUSE_MS);
-    await FAULTS_OF_PAIR[fault](pair);
+    await ALL[fault](pair);
   }
   await sleep(random.next() * PAUSE_MS);
-  if (random.chance(PROMOTED)) {
-    await pair.failOver();
-    await sleep(random.next() * PAUSE_MS);
-    await pair.complete(random);
-    return [...planned, "promote the standby"];
+  if (!isPromoted) {
+    await pair.startStandby();
+    return faults;
   }
-  await pair.startStandby();
-  return planned;
+  await pair.failOver();
+  await sleep(random.next() * PAUSE_MS);
+  await pair.complete(random);
+  return [...faults, "promote the standby"];
 }
 
 async function work(witness: Witness, random: Random, stopping: AbortSignal): Promise<void> {
