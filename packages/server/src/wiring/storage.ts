@@ -34,6 +34,8 @@ export interface StorageOptions {
   readonly processId: number | undefined;
   /** Called with the number of notifications that were not sent unchanged, and the reason. */
   readonly onNotificationsLost: NonNullable<ClusterBusOptions["onLoss"]>;
+  /** Called when the memory of this process may be ahead of the store, after a failover of its database. */
+  readonly onServerChange: () => void;
 }
 
 type Place = Pick<Config, "adminKey" | "databaseUrl" | "natsUrl" | "operators" | "server">;
@@ -70,7 +72,7 @@ export function aloneWith(store: Store): Storage {
 async function openShared(
   url: string,
   { adminKey, operators, natsUrl, server }: Place,
-  { clock, logger, onNotificationsLost }: StorageOptions,
+  { clock, logger, onNotificationsLost, onServerChange }: StorageOptions,
 ): Promise<Storage> {
   const [{ openPostgresStore }, { refusingToStart }] = await Promise.all([
     import("../store/postgres/open.ts"),
@@ -80,7 +82,7 @@ async function openShared(
     if (problem === null) logger.info({}, "commits reach the synchronous standby again");
     else logger.error({}, problem);
   };
-  const store = await refusingToStart(() => openPostgresStore({ url, onStandbyWait }));
+  const store = await refusingToStart(() => openPostgresStore({ url, onStandbyWait, onServerChange }));
   const transport = await openTransport(url, natsUrl?.reveal() ?? null, { clock, logger });
   const node = randomUUID();
   const bus = new ClusterBus({ node, transport, clock, logger, onLoss: onNotificationsLost });

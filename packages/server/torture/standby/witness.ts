@@ -118,8 +118,8 @@ export class Witness {
   async checkAtRest(deadline: number): Promise<void> {
     const shown = await this.#untilIdle(deadline);
     const records = await this.#records();
-    if (shown === null || records === null)
-      return this.#report("stuck", "session", "is not idle, or cannot be read");
+    if (shown === null) return;
+    if (records === null) return this.#report("stuck", "messages", "cannot be read");
     this.#compare(records);
     for (const { id } of shown.pending_actions)
       if (this.#approved.has(id)) this.#report("lost", id, "was approved, and waits for a decision again");

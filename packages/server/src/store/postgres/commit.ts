@@ -18,21 +18,21 @@ export interface TransactionName {
   readonly id: string;
   /** Process id of the server's backend. */
   readonly backend: number;
+  /** When the server started, which tells it from one that was promoted in its place. */
+  readonly server: string;
   /**
-   * The start of the server, and its last checkpoint. Transaction ids that had not reached the log or the
-   * standby may be reused: after a crash, which ends with a checkpoint, and on another server, which started
-   * at another time.
+   * The server's last checkpoint. A crashed server makes one during recovery, and may reuse ids that had not
+   * reached its log.
    */
-  readonly place: string;
+  readonly checkpoint: string;
 }
 
 /** Maximum milliseconds of the lookup, and the pause between two attempts. */
 const ASKED_MS = 3000;
 const PAUSE_MS = 100;
 
-/** SQL of `TransactionName.place`. */
-export const PLACE =
-  "(SELECT extract(epoch FROM pg_postmaster_start_time()) || ' ' || checkpoint_lsn FROM pg_control_checkpoint())";
+export const SERVER = "extract(epoch FROM pg_postmaster_start_time())::text";
+export const LAST_CHECKPOINT = "(SELECT checkpoint_lsn::text FROM pg_control_checkpoint())";
 
 /**
  * SQL that makes the COMMIT of a transaction wait for the synchronous standbys, even if it changes no row:
@@ -53,12 +53,12 @@ interface LookedUp {
 
 // Terminates a backend that has not noticed the broken connection and waits for its client, so that its
 // transaction ends. A backend that does anything else may be about to wait for a standby.
-const lookUp = prepare<[string, number, string], LookedUp>(
+const lookUp = prepare<[string, number, string, string], LookedUp>(
   `SELECT status, pg_backend_pid() AS backend,
      coalesce(status = 'in progress' AND wait_event = 'SyncRep', false) AS waits,
      CASE WHEN status = 'in progress' AND state LIKE 'idle in transaction%' AND wait_event = 'ClientRead' THEN pg_terminate_backend($2::integer) END AS told,
      CASE WHEN status = 'committed' THEN ${BARRIER} END AS barrier
-   FROM (SELECT CASE WHEN ${PLACE} = $3 THEN pg_xact_status($1::text::xid8) ELSE 'elsewhere' END AS status) AS asked
+   FROM (SELECT CASE WHEN ${SERVER} = $3 AND ${LAST_CHECKPOINT} = $4 THEN pg_xact_status($1::text::xid8) ELSE 'elsewhere' END AS status) AS asked
    LEFT JOIN pg_stat_activity ON pid = $2::integer`,
 );
 
@@ -141,7 +141,7 @@ export interface ReadBackOptions {
  * one.
  */
 export async function readBack(
-  { id, backend, place }: TransactionName,
+  { id, backend, server, checkpoint }: TransactionName,
   error: unknown,
   { transact, onWait }: ReadBackOptions,
 ): Promise<void> {
@@ -151,7 +151,7 @@ export async function readBack(
     // The lookup and its barrier share a transaction, because after a failover the next one may reach another
     // server.
     const looking = transact(async (connection) => {
-      const row = await lookUp.get(connection, id, backend, place);
+      const row = await lookUp.get(connection, id, backend, server, checkpoint);
       if (row !== undefined) seen.push(row);
       return {};
     });

@@ -20,6 +20,8 @@ export interface ConnectionOptions {
   readonly statementMs?: number;
   /** Refuses writes while commits wait for a standby; not shared when absent. */
   readonly standbyWait?: StandbyWait;
+  /** Receives the server (`TransactionName.server`) of each write. */
+  readonly onServer?: (server: string) => void;
 }
 
 /**
@@ -62,10 +64,12 @@ export function lockMs(statementMs: number): number {
 export class Connections {
   readonly #pool: Pool;
   readonly #standbyWait: StandbyWait;
+  readonly #onServer: (server: string) => void;
 
   constructor(options: ConnectionOptions) {
     const { url, connections = CONNECTIONS, connectMs = 3000, statementMs = STATEMENT_MS } = options;
     this.#standbyWait = options.standbyWait ?? new StandbyWait();
+    this.#onServer = options.onServer ?? (() => undefined);
     this.#pool = new Pool({
       connectionString: url,
       max: connections,
@@ -119,6 +123,7 @@ export class Connections {
   async write<Result>(work: (connection: Connection) => Promise<Written<Result>>): Promise<Result> {
     this.#standbyWait.refuse();
     const { result, transaction, lost } = await this.#transact(work);
+    this.#onServer(transaction.server);
     if (lost === null) return result;
     const transact: Transact = (look) => this.#transact(look);
     const observer: Observer = { use: (look) => this.use(look), transact };

@@ -2,7 +2,7 @@
 // and new keys.
 
 import type { Connection } from "./connections.ts";
-import { BARRIER, PLACE, type TransactionName } from "./commit.ts";
+import { BARRIER, LAST_CHECKPOINT, SERVER, type TransactionName } from "./commit.ts";
 import { isAbsent, triesBirth } from "./session-locks.ts";
 import { prepare } from "./statement.ts";
 
@@ -31,7 +31,7 @@ interface TakenRow extends TransactionName {
  * alone.
  */
 const TAKE = `SELECT floor(extract(epoch FROM statement_timestamp()) * 1000)::bigint AS at, pg_current_xact_id()::text AS id,
-     pg_backend_pid() AS backend, ${PLACE} AS place, ${BARRIER} AS barrier,
+     pg_backend_pid() AS backend, ${SERVER} AS server, ${LAST_CHECKPOINT} AS checkpoint, ${BARRIER} AS barrier,
      array_to_string(ARRAY(SELECT nextval('epochs') FROM generate_series(1, $1::integer)), ' ') AS epochs`;
 const take = prepare<[number], TakenRow>(TAKE);
 const takeAndLook = prepare<[number, readonly string[], readonly string[]], TakenRow>(
@@ -59,7 +59,7 @@ export async function takeNumbers(connection: Connection, wanted: Wanted): Promi
   if (row === undefined) throw new Error("The database returned no numbers");
   return {
     at: row.at,
-    transaction: { id: row.id, backend: row.backend, place: row.place },
+    transaction: { id: row.id, backend: row.backend, server: row.server, checkpoint: row.checkpoint },
     absent: new Set(row.absent),
     unborn: new Map(Object.entries(row.unborn ?? {})),
     takeEpoch: giveOut(row.epochs),

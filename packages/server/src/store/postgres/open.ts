@@ -43,6 +43,11 @@ export interface PostgresStoreOptions extends ConnectionOptions {
    * Receives what commits wait for while they wait for a synchronous standby, and `null` when that is over.
    */
   readonly onStandbyWait?: (problem: string | null) => void;
+  /**
+   * Called when another server answers, or the same one after a restart: what was read before may be lost. Comes
+   * before the result of the first write on it.
+   */
+  readonly onServerChange?: () => void;
 }
 
 const MOST_WAITED_FOR = 4;
@@ -57,7 +62,14 @@ const LEASE_WAIT_MS = 2000;
  * reached, if the server is too old or does not use UTF-8, or if the schema is too new.
  */
 export async function openPostgresStore(given: PostgresStoreOptions): Promise<Store> {
-  const options = { ...given, standbyWait: new StandbyWait(given.onStandbyWait) };
+  const { onStandbyWait, onServerChange = () => undefined } = given;
+  let current: string | null = null;
+  const onServer = (server: string): void => {
+    const isOther = current !== null && current !== server;
+    current = server;
+    if (isOther) onServerChange();
+  };
+  const options = { ...given, standbyWait: new StandbyWait(onStandbyWait), onServer };
   const connections = new Connections(options);
   try {
     await checkServer(connections);
