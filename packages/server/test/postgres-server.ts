@@ -3,7 +3,7 @@
 import { execFile, spawn, type ChildProcess } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { chown, mkdtemp, rm } from "node:fs/promises";
+import { chown, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -92,6 +92,15 @@ export class PostgresDatabases {
     while ((await this.query(database, waiting)).length < count);
   }
 
+  /** Resolves when `count` commits in this database wait for a synchronous standby; returns their backends. */
+  async untilAwaitingStandby(database: string, count = 1): Promise<readonly number[]> {
+    const waiting = `SELECT pid FROM pg_stat_activity WHERE datname = '${database}' AND wait_event = 'SyncRep'`;
+    for (;;) {
+      const rows = await this.query(database, waiting);
+      if (rows.length >= count) return rows.map(({ pid }) => Number(pid));
+    }
+  }
+
   /**
    * Resolves when no client is connected to this database. The server ends a session after its client closed
    * the connection, and only then adds its reads and writes to the statistics.
@@ -123,7 +132,7 @@ export class PostgresDatabases {
 }
 
 export class PostgresServer extends PostgresDatabases {
-  readonly #settings: Settings;
+  #settings: Settings;
   #cluster: Cluster | null = null;
   #process: ChildProcess | null = null;
 
@@ -169,8 +178,51 @@ export class PostgresServer extends PostgresDatabases {
     return this.#cluster;
   }
 
-  /** Restarts the server after `halt`, on the same port, with its data. */
-  async resume(): Promise<void> {
+  /**
+   * Starts a standby that streams from this server, with a copy of its data. This server restarts with
+   * `further` settings, and its connections break. `name` is how `synchronous_standby_names` calls the
+   * standby.
+   */
+  async startStandby(name: string, further: Settings = {}): Promise<PostgresServer> {
+    const { programs, folder: origin, user } = this.#made;
+    await this.halt("SIGINT");
+    const folder = await mkdtemp(join(tmpdir(), "colloquy-postgres-"));
+    if (user !== null) await chown(folder, user.uid, user.gid);
+    const data = join(folder, "data");
+    await run("cp", ["-a", join(origin, "data"), data]);
+    await writeFile(join(data, "standby.signal"), "");
+    const standby = new PostgresServer({
+      primary_conninfo: `host=127.0.0.1 port=${this.port} user=${USER} application_name=${name}`,
+      // How soon it connects again.
+      wal_retrieve_retry_interval: "100ms",
+    });
+    standby.port = await findFreePort();
+    standby.#cluster = { programs, folder, user };
+    await Promise.all([this.resume(further), standby.resume()]);
+    return standby;
+  }
+
+  /** Turns a standby into a primary. Its former primary must be halted. */
+  async promote(): Promise<void> {
+    await this.query("postgres", "SELECT pg_promote()");
+  }
+
+  /** Stops the replication to this standby, until the returned function is called. */
+  async pauseReplication(): Promise<() => void> {
+    for (;;) {
+      const [receiver] = await this.query(
+        "postgres",
+        "SELECT pid FROM pg_stat_wal_receiver WHERE status = 'streaming'",
+      );
+      if (receiver === undefined) continue;
+      process.kill(Number(receiver["pid"]), "SIGSTOP");
+      return () => void process.kill(Number(receiver["pid"]), "SIGCONT");
+    }
+  }
+
+  /** Restarts the server after `halt`, on the same port, with its data and further settings. */
+  async resume(further: Settings = {}): Promise<void> {
+    this.#settings = { ...this.#settings, ...further };
     const { programs, folder, user } = this.#made;
     const settings = {
       port: this.port,
@@ -197,20 +249,20 @@ export class PostgresServer extends PostgresDatabases {
     const said: string[] = [];
     for await (const line of createInterface(child.stderr)) {
       said.push(line);
-      if (line.includes("ready to accept connections")) break;
+      if (/ready to accept (read-only )?connections/.test(line)) break;
     }
     // Drain the output so that the server never blocks on it.
     child.stderr.resume();
     if (child.exitCode !== null) throw new Error(`PostgreSQL did not start:\n${said.join("\n")}`);
   }
 
-  /** Kills the server. */
-  async halt(): Promise<void> {
+  /** Kills the server; with SIGINT, shuts it down. */
+  async halt(signal: "SIGQUIT" | "SIGINT" = "SIGQUIT"): Promise<void> {
     const child = this.#process;
     this.#process = null;
     if (child === null || child.exitCode !== null) return;
     const ended = once(child, "exit");
-    child.kill("SIGQUIT");
+    child.kill(signal);
     await ended;
   }
 

@@ -26,6 +26,8 @@ export class TcpProxy {
   delayMs = 0;
   /** True to break accepted connections at once. */
   isBroken = false;
+  /** Port to which new connections go. */
+  target: number;
   readonly #server: Server;
   readonly #links = new Set<Link>();
   /** Directions that are held. Their bytes arrive when released. */
@@ -33,16 +35,17 @@ export class TcpProxy {
 
   readonly #wait: (ms: number) => Promise<unknown>;
 
-  private constructor(server: Server, wait: (ms: number) => Promise<unknown>) {
+  private constructor(server: Server, target: number, wait: (ms: number) => Promise<unknown>) {
     this.#server = server;
+    this.target = target;
     this.#wait = wait;
   }
 
   /** `wait` implements delays. */
   static async start(target: number, wait: (ms: number) => Promise<unknown> = sleep): Promise<TcpProxy> {
     const server = createServer();
-    const proxy = new TcpProxy(server, wait);
-    server.on("connection", (client) => proxy.#connect(client, target));
+    const proxy = new TcpProxy(server, target, wait);
+    server.on("connection", (client) => proxy.#connect(client));
     server.listen(0, "127.0.0.1");
     await once(server, "listening");
     return proxy;
@@ -86,12 +89,12 @@ export class TcpProxy {
     this.#held.delete(way);
   }
 
-  #connect(client: Socket, target: number): void {
+  #connect(client: Socket): void {
     if (this.isBroken) {
       client.on("error", () => undefined).destroy();
       return;
     }
-    const server = createConnection(target, "127.0.0.1");
+    const server = createConnection(this.target, "127.0.0.1");
     const link = { client, server };
     this.#links.add(link);
     const [up, down] = [this.#carrier(server, "up"), this.#carrier(client, "down")];

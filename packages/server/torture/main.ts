@@ -2,11 +2,13 @@
 // [--expect-failure]
 // npm run torture -- --nodes 3 --seed 1 [--faults 30] [--people 24] [--bus database|nats] [--plant NAME]
 // [--expect-failure]
+// npm run torture -- --standby 100 --seed 1 [--plant NAME] [--expect-failure]
 //
 // First verifies with strace and simulated power cuts that acknowledged data is durable. Then kills a real
 // server at random moments under load, for so many minutes of readiness, and checks that nothing was lost.
 // With --nodes, kills, pauses and disconnects several servers on one PostgreSQL instead, and audits in the
-// database who wrote what. Exits with 1 if something is wrong; with --expect-failure if nothing is, to show
+// database who wrote what. With --standby, stops, cuts off and promotes a synchronous standby instead, for so
+// many rounds. Exits with 1 if something is wrong; with --expect-failure if nothing is, to show
 // that a planted fault is detected.
 
 import { join } from "node:path";
@@ -18,6 +20,7 @@ import { runNodes } from "./nodes/node-run.ts";
 import { PLANTS } from "./planted-faults.ts";
 import { withPlanted } from "./plants.ts";
 import { describeResult } from "./report.ts";
+import { describeStandbyResult, runStandby } from "./standby/standby-run.ts";
 
 const ROOT = join(import.meta.dirname, "..", "..", "..");
 /** Default number of kills per minute. */
@@ -34,6 +37,7 @@ const given = parseArguments(process.argv.slice(2), {
   nodes: 0,
   faults: 30,
   bus: "database",
+  standby: 0,
   only: null,
   plant: null,
   "expect-failure": false,
@@ -84,7 +88,24 @@ async function tortureNodes(main: string): Promise<boolean> {
   return result.violations.length === 0 && tooFew.length === 0;
 }
 
+/** Returns whether all checks passed. */
+async function tortureStandby(main: string): Promise<boolean> {
+  const result = await runStandby({
+    main,
+    seed: given.seed,
+    rounds: given.standby,
+    untilFirstViolation: given["expect-failure"],
+    onNews: (text) => console.log(text),
+  });
+  console.log(describeStandbyResult(result, given.seed));
+  const { messages, steps, decisions } = result.counts;
+  const isBusy = Math.min(messages, steps, decisions) >= result.rounds;
+  if (!isBusy) console.log("Too little was acknowledged.");
+  return result.violations.length === 0 && isBusy;
+}
+
 async function torture(main: string): Promise<boolean> {
+  if (given.standby > 0) return await tortureStandby(main);
   if (given.nodes > 0) return await tortureNodes(main);
   const disk = given.only === "kills" || (await tortureDisk(main));
   const kills = given.only === "disk" || (await tortureKills(main));

@@ -123,8 +123,8 @@ export const PLANTS: Readonly<Record<string, Plant>> = {
     replacements: [
       {
         file: "store/postgres/connections.ts",
-        text: "if (lost !== null) await readBack(transaction, lost, (ask) => this.use(ask));",
-        by: "if (lost !== null) return await this.write(work);",
+        text: "await readBack(transaction, lost, { transact, onWait });",
+        by: "return await this.write(work);",
       },
     ],
   },
@@ -133,8 +133,8 @@ export const PLANTS: Readonly<Record<string, Plant>> = {
     replacements: [
       {
         file: "store/postgres/connections.ts",
-        text: "if (lost !== null) await readBack(transaction, lost, (ask) => this.use(ask));",
-        by: "if (lost !== null) throw lost;",
+        text: "await readBack(transaction, lost, { transact, onWait });",
+        by: "throw lost;",
       },
     ],
   },
@@ -165,6 +165,23 @@ export const PLANTS: Readonly<Record<string, Plant>> = {
         file: "sessions/session-registry.ts",
         text: "if (session === undefined || sync === null) return session ?? null;",
         by: "if (session === undefined || sync !== undefined) return session ?? null;",
+      },
+    ],
+  },
+  // The following faults show in runs with a standby.
+  "local-commit": {
+    fault:
+      "a transaction counts as committed if it is on the primary, after the wait for the standby was cut",
+    replacements: [{ file: "store/postgres/commit.ts", text: "if (isDurable) return;", by: "return;" }],
+  },
+  "deaf-commit": {
+    fault:
+      "a COMMIT counts as durable although the server warned that its wait for the standby was cancelled",
+    replacements: [
+      {
+        file: "store/postgres/commit.ts",
+        text: "warning === undefined ? null : new NotReplicated(warning)",
+        by: "warning === undefined ? null : null",
       },
     ],
   },

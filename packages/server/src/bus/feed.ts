@@ -130,6 +130,11 @@ export class Feed implements UpdateService {
     this.#stopListening();
     this.#maintenance.stop();
     this.#repair.stop();
+    this.restartStreams();
+  }
+
+  /** Ends every stream with a `retry` field. The streams that follow start from the store. */
+  restartStreams(): void {
     for (const channel of this.#channels.values())
       for (const subscriber of channel.subscribers) subscriber.finishWithRetry();
   }

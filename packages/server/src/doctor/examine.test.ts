@@ -223,15 +223,6 @@ describe.skipIf(await isWithoutPostgres())("doctor on PostgreSQL", () => {
     expect(bus.text).not.toContain("pass-word");
   });
 
-  it("reports a database with synchronous_commit off", async () => {
-    const database = await server.createDatabase();
-    await server.query(database, `ALTER DATABASE ${database} SET synchronous_commit = off`);
-    const { by } = await examined({ COLLOQUY_DATABASE_URL: server.url(database) });
-    expect(by("database")).toMatchObject([
-      { health: "broken", found: expect.stringContaining("synchronous_commit is off") as string },
-    ]);
-  });
-
   it("reports a database with read-only transactions", async () => {
     const database = await server.createDatabase();
     await (await openPostgresStore({ url: server.url(database) })).close();

@@ -249,6 +249,12 @@ export class SessionRegistry {
     if (session !== undefined) this.#options.cache.replace(session);
   }
 
+  /** Like `invalidate`, for all sessions, because memory may have commits that the store has lost. */
+  invalidateAll(): void {
+    const { cache } = this.#options;
+    for (const session of cache.sessions()) cache.replace(session);
+  }
+
   /** Like `invalidate`, for all sessions with pending actions. */
   invalidateWaiting(): void {
     const { cache } = this.#options;

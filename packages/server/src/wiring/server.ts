@@ -74,9 +74,11 @@ export async function buildServer(config: Config, overrides: ServerOverrides): P
   const register = new MetricsRegister();
   const onNotificationsLost = createBusMetrics(register);
   if (overrides.logLinesLeftOut !== undefined) createLogMetrics(register, overrides.logLinesLeftOut);
+  let onServerChange = (): void => undefined;
+  const foundations = { clock, logger, onFatal, processId, onNotificationsLost };
   const storage =
     overrides.store === undefined
-      ? await openStorage(config, { clock, logger, onFatal, processId, onNotificationsLost })
+      ? await openStorage(config, { ...foundations, onServerChange: () => onServerChange() })
       : aloneWith(overrides.store);
   const { store, rateCounters } = storage;
   const handles = await readHandles(store);
@@ -85,6 +87,7 @@ export async function buildServer(config: Config, overrides: ServerOverrides): P
   const extraModels = overrides.models ?? {};
   const keys = { vault, signingKeys: vault };
   const service = buildService({ config, clock, logger, ...storage, register, extraModels, ...keys });
+  onServerChange = () => service.dropMemory();
   const { apps, feed: updates } = service;
   const secrets = createSecretService(apps, vault);
   const readiness = createReadiness({ store, isAlone: storage.isAlone, clock });

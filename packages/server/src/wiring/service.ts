@@ -135,6 +135,11 @@ export function buildService(base: Foundations) {
     gauges,
     /** Identifies this process as the owner of turns. */
     owner,
+    /** Makes requests and streams read the store again. */
+    dropMemory(): void {
+      registry.invalidateAll();
+      feed.restartStreams();
+    },
     /** Replaces Apps, models and tools; running turns keep theirs. Returns warnings about changes that need a restart. */
     reload(next: Config): readonly string[] {
       // Replace the tools first: if that throws, nothing is replaced.

@@ -43,6 +43,7 @@ async function open(environment: Record<string, string>): Promise<Storage> {
     onFatal,
     processId: undefined,
     onNotificationsLost: () => undefined,
+    onServerChange: () => undefined,
   };
   const storage = await openStorage(loaded.config, shared);
   opened.push(storage);

@@ -36,6 +36,8 @@ export interface StorageOptions {
   readonly processId: number | undefined;
   /** Called with the number of notifications that were not sent unchanged, and the reason. */
   readonly onNotificationsLost: NonNullable<ClusterBusOptions["onLoss"]>;
+  /** Called when the memory of this process may be ahead of the store, after a failover of its database. */
+  readonly onServerChange: () => void;
 }
 
 type Place = Pick<Config, "adminKey" | "databaseUrl" | "natsUrl" | "operators" | "server">;
@@ -78,13 +80,17 @@ export function aloneWith(store: Store): Storage {
 async function openShared(
   url: string,
   { adminKey, operators, natsUrl, server }: Place,
-  { clock, logger, onNotificationsLost }: StorageOptions,
+  { clock, logger, onNotificationsLost, onServerChange }: StorageOptions,
 ): Promise<Storage> {
   const [{ openPostgresStore }, { refusingToStart }] = await Promise.all([
     import("../store/postgres/open.ts"),
     import("../store/postgres/server-check.ts"),
   ]);
-  const store = await refusingToStart(() => openPostgresStore({ url }));
+  const onStandbyWait = (problem: string | null): void => {
+    if (problem === null) logger.info({}, "commits reach the synchronous standby again");
+    else logger.error({}, problem);
+  };
+  const store = await refusingToStart(() => openPostgresStore({ url, onStandbyWait, onServerChange }));
   const transport = await openTransport(url, natsUrl?.reveal() ?? null, { clock, logger });
   const node = randomUUID();
   const bus = new ClusterBus({ node, transport, clock, logger, onLoss: onNotificationsLost });

@@ -1,9 +1,10 @@
 // A bounded pool of connections with a limit on every wait, so that an unresponsive database causes an error
 // instead of a hang.
 
-import { Pool, types } from "pg";
-import { commit, readBack, type TransactionName } from "./commit.ts";
+import { Client, Pool, types } from "pg";
+import { commit, readBack, type TransactionName, type Transact } from "./commit.ts";
 import { breaksConnection, connectionLost } from "./failures.ts";
+import { StandbyWait, type Observer } from "./standby-wait.ts";
 import { send, together, type Connection } from "./statement.ts";
 
 export type { Connection } from "./statement.ts";
@@ -17,6 +18,10 @@ export interface ConnectionOptions {
   readonly connectMs?: number;
   /** Milliseconds that one statement may take; 5,000 when absent. */
   readonly statementMs?: number;
+  /** Refuses writes while commits wait for a standby; not shared when absent. */
+  readonly standbyWait?: StandbyWait;
+  /** Receives the server (`TransactionName.server`) of each write. */
+  readonly onServer?: (server: string) => void;
 }
 
 /**
@@ -38,6 +43,13 @@ const BIGINT = 20;
  */
 const PLANNING = "SET enable_seqscan = off; SET jit = off; SET plan_cache_mode = force_generic_plan";
 
+/**
+ * Makes a successful COMMIT mean durable, whatever the settings of the server, the database and the user: it
+ * waits for the disk and for the synchronous standbys, and a cut wait is reported (commit.ts).
+ */
+const DURABLE = `SET client_min_messages = warning;
+  SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') <> 'remote_apply'`;
+
 /** Connections of a node for its store, its leases, and its rate limits. */
 export const CONNECTIONS = 10;
 export const LEASE_CONNECTIONS = 2;
@@ -51,9 +63,13 @@ export function lockMs(statementMs: number): number {
 
 export class Connections {
   readonly #pool: Pool;
+  readonly #standbyWait: StandbyWait;
+  readonly #onServer: (server: string) => void;
 
   constructor(options: ConnectionOptions) {
     const { url, connections = CONNECTIONS, connectMs = 3000, statementMs = STATEMENT_MS } = options;
+    this.#standbyWait = options.standbyWait ?? new StandbyWait();
+    this.#onServer = options.onServer ?? (() => undefined);
     this.#pool = new Pool({
       connectionString: url,
       max: connections,
@@ -78,7 +94,10 @@ export class Connections {
     this.#pool.on("error", () => undefined);
     this.#pool.on("connect", (client) => {
       client.on("error", () => undefined);
-      client.query(PLANNING).catch(() => undefined);
+      // Nothing may be committed without these settings.
+      client.query(`${PLANNING}; ${DURABLE}`).catch(() => {
+        if (client instanceof Client) client.connection.stream.destroy();
+      });
     });
   }
 
@@ -97,25 +116,41 @@ export class Connections {
     });
   }
 
-  /** Runs `work` in a transaction. */
+  /**
+   * Runs `work` in a transaction. Resolves when it is durable; rejects with `OutcomeUnknown` if that cannot be
+   * determined, and at once while commits wait for a standby.
+   */
   async write<Result>(work: (connection: Connection) => Promise<Written<Result>>): Promise<Result> {
-    const { result, transaction, lost } = await this.#lend(async (connection, spoil) => {
+    this.#standbyWait.refuse();
+    const { result, transaction, lost } = await this.#transact(work);
+    this.#onServer(transaction.server);
+    if (lost === null) return result;
+    const transact: Transact = (look) => this.#transact(look);
+    const observer: Observer = { use: (look) => this.use(look), transact };
+    const onWait = (backend: number): void => this.#standbyWait.begin(backend, observer);
+    await readBack(transaction, lost, { transact, onWait });
+    return result;
+  }
+
+  async end(): Promise<void> {
+    await this.#standbyWait.close();
+    await this.#pool.end();
+  }
+
+  async #transact<Done extends { readonly ended?: Promise<unknown> }>(
+    work: (connection: Connection) => Promise<Done>,
+  ): Promise<Done & { readonly lost: unknown }> {
+    return await this.#lend(async (connection, spoil) => {
       const begun = send(connection, "BEGIN ISOLATION LEVEL READ COMMITTED");
-      const [written] = await together([work(connection), begun]).catch(async (error: unknown) => {
+      const [done] = await together([work(connection), begun]).catch(async (error: unknown) => {
         // Release the locks before repeating, because the server notices a closed connection late.
         if (!breaksConnection(error)) await send(connection, "ROLLBACK").catch(() => undefined);
         throw error;
       });
-      const lost = await (written.ended ?? commit(connection));
+      const lost = await (done.ended ?? commit(connection));
       if (lost !== null) spoil();
-      return { ...written, lost };
+      return { ...done, lost };
     });
-    if (lost !== null) await readBack(transaction, lost, (ask) => this.use(ask));
-    return result;
-  }
-
-  end(): Promise<void> {
-    return this.#pool.end();
   }
 
   /** Closes the connection after any failure, and with it its transaction and prepared statements. */

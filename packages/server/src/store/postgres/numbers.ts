@@ -2,7 +2,7 @@
 // and new keys.
 
 import type { Connection } from "./connections.ts";
-import { LAST_CHECKPOINT, type TransactionName } from "./commit.ts";
+import { BARRIER, LAST_CHECKPOINT, SERVER, type TransactionName } from "./commit.ts";
 import { isAbsent, triesBirth } from "./session-locks.ts";
 import { prepare } from "./statement.ts";
 
@@ -28,9 +28,13 @@ interface TakenRow extends TransactionName {
   readonly deleted?: Readonly<Record<string, number>> | null;
 }
 
-/** Takes numbers from the sequences. Unused numbers leave gaps. */
+/**
+ * Takes numbers from the sequences. Unused numbers leave gaps. The barrier makes an answer that rests on a
+ * read, such as that of a repeated chat, wait for the standbys: what it read may be committed on this server
+ * alone.
+ */
 const TAKE = `SELECT floor(extract(epoch FROM statement_timestamp()) * 1000)::bigint AS at, pg_current_xact_id()::text AS id,
-     pg_backend_pid() AS backend, ${LAST_CHECKPOINT} AS checkpoint,
+     pg_backend_pid() AS backend, ${SERVER} AS server, ${LAST_CHECKPOINT} AS checkpoint, ${BARRIER} AS barrier,
      array_to_string(ARRAY(SELECT nextval('epochs') FROM generate_series(1, $1::integer)), ' ') AS epochs`;
 const take = prepare<[number], TakenRow>(TAKE);
 const takeAndLook = prepare<[number, readonly string[], readonly string[]], TakenRow>(
@@ -59,7 +63,7 @@ export async function takeNumbers(connection: Connection, wanted: Wanted): Promi
   if (row === undefined) throw new Error("The database returned no numbers");
   return {
     at: row.at,
-    transaction: { id: row.id, backend: row.backend, checkpoint: row.checkpoint },
+    transaction: { id: row.id, backend: row.backend, server: row.server, checkpoint: row.checkpoint },
     absent: new Set(row.absent),
     unborn: new Map(Object.entries(row.unborn ?? {})),
     deletedUntil: new Map(Object.entries(row.deleted ?? {})),

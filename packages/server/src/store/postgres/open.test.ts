@@ -22,14 +22,6 @@ describe.skipIf(await isWithoutPostgres())("openPostgresStore", () => {
     await expect(openPostgresStore({ url: server.url("ascii") })).rejects.toThrow(/SQL_ASCII.*UTF8/);
   });
 
-  it("rejects a database with synchronous_commit off", async () => {
-    const database = await server.createDatabase();
-    await server.query(database, `ALTER DATABASE ${database} SET synchronous_commit = off`);
-    await expect(openPostgresStore({ url: server.url(database) })).rejects.toThrow(
-      /synchronous_commit is off/,
-    );
-  });
-
   it("rejects a database of a much newer version", async () => {
     const database = await server.createDatabase();
     const url = server.url(database);

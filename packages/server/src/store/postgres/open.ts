@@ -22,6 +22,7 @@ import { eventsOf } from "./events.ts";
 import { migrate } from "./migrate.ts";
 import { executeEachWith } from "./selections.ts";
 import { checkServer } from "./server-check.ts";
+import { StandbyWait } from "./standby-wait.ts";
 import { sessionsOf } from "./sessions.ts";
 import { prepare } from "./statement.ts";
 import { executeCopy, executeWithoutWriting } from "./transaction.ts";
@@ -38,6 +39,15 @@ export interface PostgresStoreOptions extends ConnectionOptions {
   readonly mostWaitedFor?: number;
   /** Milliseconds after which a claim retries turns of locked sessions; 25 when absent. */
   readonly claimAgainMs?: number;
+  /**
+   * Receives what commits wait for while they wait for a synchronous standby, and `null` when that is over.
+   */
+  readonly onStandbyWait?: (problem: string | null) => void;
+  /**
+   * Called when another server answers, or the same one after a restart: what was read before may be lost. Comes
+   * before the result of the first write on it.
+   */
+  readonly onServerChange?: () => void;
 }
 
 const MOST_WAITED_FOR = 4;
@@ -49,9 +59,17 @@ const LEASE_WAIT_MS = 2000;
 
 /**
  * Opens the store and migrates the database. Rejects with a user-facing message if the database cannot be
- * reached, if the server is too old, does not use UTF-8 or may lose commits, or if the schema is too new.
+ * reached, if the server is too old or does not use UTF-8, or if the schema is too new.
  */
-export async function openPostgresStore(options: PostgresStoreOptions): Promise<Store> {
+export async function openPostgresStore(given: PostgresStoreOptions): Promise<Store> {
+  const { onStandbyWait, onServerChange = () => undefined } = given;
+  let current: string | null = null;
+  const onServer = (server: string): void => {
+    const isOther = current !== null && current !== server;
+    current = server;
+    if (isOther) onServerChange();
+  };
+  const options = { ...given, standbyWait: new StandbyWait(onStandbyWait), onServer };
   const connections = new Connections(options);
   try {
     await checkServer(connections);

@@ -15,11 +15,10 @@ const server = prepare<
     readonly version: number;
     readonly name: string;
     readonly encoding: string;
-    readonly synchronous_commit: string;
   }
 >(
   `SELECT current_setting('server_version_num')::integer AS version, current_setting('server_version') AS name,
-     current_setting('server_encoding') AS encoding, current_setting('synchronous_commit') AS synchronous_commit`,
+     current_setting('server_encoding') AS encoding`,
 );
 
 /**
@@ -35,12 +34,6 @@ export async function checkServer(connections: Pick<Connections, "use">): Promis
   if (found.encoding !== "UTF8") {
     throw new Error(
       `The database has the encoding ${found.encoding}. Colloquy needs one created with ENCODING 'UTF8'.`,
-    );
-  }
-  if (found.synchronous_commit === "off") {
-    throw new Error(
-      "The database may lose committed data, because synchronous_commit is off. " +
-        "Turn it on for this database: ALTER DATABASE … SET synchronous_commit = 'on'.",
     );
   }
   return found.name;

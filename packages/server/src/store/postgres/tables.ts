@@ -11,7 +11,9 @@ import type {
 } from "../../core/ports/driven/table-store.ts";
 import { readMigrations } from "../migrations.ts";
 import { isMoveUnfinished } from "../table-rows.ts";
+import { commit } from "./commit.ts";
 import { Connections, type Connection } from "./connections.ts";
+import { connectionLost } from "./failures.ts";
 import { migrate } from "./migrate.ts";
 import { checkServer } from "./server-check.ts";
 import { prepare, runOn, send } from "./statement.ts";
@@ -88,7 +90,8 @@ function storeOf(
     await send(connection, `${begin}; SET LOCAL idle_in_transaction_session_timeout = 0`);
     try {
       const result = await work();
-      await send(connection, "COMMIT");
+      const lost = await commit(connection);
+      if (lost !== null) throw connectionLost(lost);
       return result;
     } catch (error) {
       await send(connection, "ROLLBACK").catch(() => undefined);

@@ -167,7 +167,7 @@ export async function executeWithoutWriting(
 ): Promise<Committed<unknown> | null> {
   if (!(error instanceof Unavailable) || error.status !== 507) throw error;
   const id = sessionOf(command);
-  return await calls.read(ofSession(id), async (connection) => {
+  const read = await calls.read(ofSession(id), async (connection) => {
     const [rows, addFacts] = await together([
       byId.all(connection, id),
       readFacts(connection, new Map([[id, [needsOf(command)]]]), "any"),
@@ -186,6 +186,9 @@ export async function executeWithoutWriting(
     const loads = loadsSession(command) && disposition !== "hidden";
     return { outcome, session, created: false, events: [], audited: [], loaded: loads ? state.load() : null };
   });
+  // A commit without changes, because what was read may not be on the standbys yet.
+  await calls.alone(ofSession(id), () => Promise.resolve(null));
+  return read;
 }
 
 const messages = prepare<[number], MessageRow>(
