@@ -12,6 +12,7 @@ import type { Registry } from "prom-client";
 import manifest from "../../package.json" with { type: "json" };
 import { NotFound, ServiceError } from "../core/errors.ts";
 import type { Hidden } from "../core/hidden.ts";
+import { decodePercent } from "../core/json.ts";
 import { isPublic } from "../core/loopback.ts";
 import { sessionIdsIn } from "../core/session-handles.ts";
 import type { AdminService } from "../core/ports/driving/admin-service.ts";
@@ -318,10 +319,13 @@ function requestIds(): (message: IncomingMessage | null) => string {
   };
 }
 
-/** Returns true if the request id contains the session id of the header or the URL: request ids are logged as they are. */
+/**
+ * Returns true if the request id contains the session id of the header or the URL: request ids are logged as they are. Looks in the
+ * header and the URL, which may be long, only for the ids in the request id.
+ */
 function namesSession(requestId: string, message: IncomingMessage): boolean {
   const named = sessionIdsIn(requestId);
   if (named.length === 0) return false;
-  const used = sessionIdsIn(`${textHeader(message, SESSION_HEADER) ?? ""} ${message.url ?? ""}`);
+  const used = `${textHeader(message, SESSION_HEADER) ?? ""} ${decodePercent(message.url ?? "")}`.toLowerCase();
   return named.some((id) => used.includes(id));
 }
