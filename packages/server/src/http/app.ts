@@ -114,7 +114,7 @@ export function buildHttp(parts: HttpParts): HttpApp {
   onEveryConnection(app, parts, nextId);
   app.decorateRequest("startedAt", UNTIMED);
   app.decorateRequest("seesSessionIds", false);
-  const unset = { ...NO_ACCESS, operator: null, spent: null };
+  const unset = { ...NO_ACCESS, operator: null, spent: null, refund: null };
   for (const [name, value] of Object.entries(unset)) app.decorateRequest(name, value);
   const limited = createLimits(parts);
   onEveryRoute(app, methods, log, limited.admission);
@@ -230,6 +230,8 @@ function answerFailures(app: HttpApp, log: RequestLog, methods: MethodTable): vo
   app.setErrorHandler((thrown, request, reply) => {
     const error = toServiceError(thrown);
     if (error.status >= 500) log.failed(request, routeOf(request), error);
+    // A refused change stores nothing, and must take nothing from others of its App.
+    else request.refund?.();
     // The framework would close the connection of an oversized body while the client is sending, which loses the response.
     if (error.status === 413) reply.removeHeader("connection");
     return sendProblem(request, reply, error);
@@ -326,6 +328,7 @@ function requestIds(): (message: IncomingMessage | null) => string {
 function namesSession(requestId: string, message: IncomingMessage): boolean {
   const named = sessionIdsIn(requestId);
   if (named.length === 0) return false;
-  const used = `${textHeader(message, SESSION_HEADER) ?? ""} ${decodePercent(message.url ?? "")}`.toLowerCase();
+  const used =
+    `${textHeader(message, SESSION_HEADER) ?? ""} ${decodePercent(message.url ?? "")}`.toLowerCase();
   return named.some((id) => used.includes(id));
 }
