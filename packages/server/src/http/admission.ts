@@ -24,6 +24,8 @@ declare module "fastify" {
      * has no route.
      */
     spent?: Spent[] | null;
+    /** Gives back the bytes of a change that is refused after it was charged; absent or `null` if none are charged. */
+    refund?: (() => void) | null;
   }
 }
 
@@ -212,13 +214,16 @@ function chargingHook(parts: AdmissionParts, route: RouteOptions): preHandlerHoo
   return (request, _reply, done) => {
     const sessionId = sessionOf(request);
     const charge = (app: string): Counted => {
-      const caller = { app, clientId: null, sessionId };
-      return spendInOrder(
-        parts,
-        [],
-        chargeOf(parts, request, caller, changeBytes(request.body)),
-        spentOf(request),
-      );
+      const charged = chargeOf(parts, request, { app, clientId: null, sessionId }, changeBytes(request.body));
+      const allowRefund = (): void => {
+        request.refund = () => {
+          for (const { budget, key, bytes } of [charged.caller, charged.app])
+            parts.budgets.giveBack(budget, key, bytes);
+        };
+      };
+      const counted = spendInOrder(parts, [], charged, spentOf(request));
+      if (counted !== undefined) return counted.then(allowRefund);
+      allowRefund();
     };
     whenCounted(() => {
       // An anonymous request's session is read in its command's transaction.

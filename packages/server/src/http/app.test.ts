@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { METHODS } from "node:http";
 import { describe, expect, it } from "vitest";
 import { Conflict, Unavailable } from "../core/errors.ts";
@@ -119,6 +120,20 @@ describe("X-Request-Id", () => {
       expectProblem(answer, 404, "route_not_found");
     },
   );
+
+  it("costs a small multiple of the request's bytes if it may name a session of a long URL", async () => {
+    const edge = testEdge();
+    const url = `/nowhere?${"%2525252525252561".repeat(18_000)}`;
+    const costOf = async (headers: Readonly<Record<string, string>>): Promise<number> => {
+      const before = process.cpuUsage();
+      for (let index = 0; index < 10; index += 1) await edge.send("GET", url, { headers });
+      const { user, system } = process.cpuUsage(before);
+      return user + system;
+    };
+    await costOf({});
+    const plain = await costOf({});
+    expect(await costOf({ "x-request-id": randomUUID() })).toBeLessThan(5 * plain);
+  });
 
   it("differs from request to request", async () => {
     const edge = testEdge();

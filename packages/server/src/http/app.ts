@@ -12,6 +12,7 @@ import type { Registry } from "prom-client";
 import manifest from "../../package.json" with { type: "json" };
 import { NotFound, ServiceError } from "../core/errors.ts";
 import type { Hidden } from "../core/hidden.ts";
+import { decodePercent } from "../core/json.ts";
 import { isPublic } from "../core/loopback.ts";
 import { sessionIdsIn } from "../core/session-handles.ts";
 import type { AdminService } from "../core/ports/driving/admin-service.ts";
@@ -115,7 +116,7 @@ export function buildHttp(parts: HttpParts): HttpApp {
   onEveryConnection(app, parts, nextId);
   app.decorateRequest("startedAt", UNTIMED);
   app.decorateRequest("seesSessionIds", false);
-  const unset = { ...NO_ACCESS, operator: null, spent: null };
+  const unset = { ...NO_ACCESS, operator: null, spent: null, refund: null };
   for (const [name, value] of Object.entries(unset)) app.decorateRequest(name, value);
   const limited = createLimits(parts);
   app.addHook("onRoute", ({ method, url }) => metrics.known([method].flat(), url));
@@ -234,6 +235,8 @@ function answerFailures(app: HttpApp, log: RequestLog, methods: MethodTable): vo
   app.setErrorHandler((thrown, request, reply) => {
     const error = toServiceError(thrown);
     if (error.status >= 500) log.failed(request, routeOf(request), error);
+    // A refused change stores nothing, and must take nothing from others of its App.
+    else request.refund?.();
     // The framework would close the connection of an oversized body while the client is sending, which loses the response.
     if (error.status === 413) reply.removeHeader("connection");
     return sendProblem(request, reply, error);
@@ -349,10 +352,14 @@ function requestIds(): (message: IncomingMessage | null) => string {
   };
 }
 
-/** Returns true if the request id contains the session id of the header or the URL: request ids are logged as they are. */
+/**
+ * Returns true if the request id contains the session id of the header or the URL: request ids are logged as they are. Looks in the
+ * header and the URL, which may be long, only for the ids in the request id.
+ */
 function namesSession(requestId: string, message: IncomingMessage): boolean {
   const named = sessionIdsIn(requestId);
   if (named.length === 0) return false;
-  const used = sessionIdsIn(`${textHeader(message, SESSION_HEADER) ?? ""} ${message.url ?? ""}`);
+  const used =
+    `${textHeader(message, SESSION_HEADER) ?? ""} ${decodePercent(message.url ?? "")}`.toLowerCase();
   return named.some((id) => used.includes(id));
 }

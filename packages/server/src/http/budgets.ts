@@ -159,11 +159,11 @@ export class Budgets {
 
   /** Gives back bytes that were counted and are not stored. */
   giveBack(name: BytesBudget, key: string, bytes: number): void {
-    const amount = -Math.ceil(bytes / KIB);
+    const amount = Math.ceil(bytes / KIB);
     const { counters } = this.#options;
-    if (counters === null) this.#windowsOf(name).take(key, amount);
+    if (counters === null) this.#windowsOf(name).giveBack(key, amount);
     // If that fails, the count ends with its window.
-    else counters.take(`${name} ${key}`, WINDOW_MS, amount).catch(() => undefined);
+    else counters.take(`${name} ${key}`, WINDOW_MS, -amount).catch(() => undefined);
   }
 
   #windowsOf(budget: BudgetName): Windows {
@@ -195,6 +195,12 @@ class Windows {
     }
     window.count += amount;
     return { count: window.count, endsInMs: window.endsAt - now };
+  }
+
+  /** Lowers the count, unless its window has ended. */
+  giveBack(key: string, amount: number): void {
+    const window = this.#find(key, this.#now());
+    if (window !== undefined) window.count = Math.max(0, window.count - amount);
   }
 
   peek(key: string): WindowCount {

@@ -4,6 +4,7 @@ import { randomUUID } from "node:crypto";
 import { connect, type Socket, type AddressInfo } from "node:net";
 import { once } from "node:events";
 import { afterEach, describe, expect, it } from "vitest";
+import { unknownSession } from "../core/errors.ts";
 import { chatBytes } from "../core/written-bytes.ts";
 import { addressKey } from "./client-address.ts";
 import { OPERATIONS } from "./testing/operations.ts";
@@ -188,6 +189,23 @@ describe("stored bytes", () => {
     // The App has no room for a third copy.
     expect((await fork(edge, "192.0.2.3")).status).toBe(429);
     expect((await chat(edge, "192.0.2.3")).left).toBeGreaterThan(39 * MIB);
+  });
+
+  it("of changes that are refused are given back to the address and the App", async () => {
+    const edge = await givenEdge({ appWrittenBytesPerMinute: MIB }, 0);
+    edge.services.actions.decide = () => Promise.reject(unknownSession());
+    const decide = (remoteAddress: string) =>
+      edge.send("POST", `/api/actions/${randomUUID()}`, {
+        headers: { "x-session-id": idOf(7) },
+        payload: { decision: "approve", result: "x".repeat(60_000) },
+        remoteAddress,
+      });
+    for (let address = 1; address <= 9; address += 1)
+      expectProblem(await decide(`192.0.2.${address}`), 404, "session_not_found");
+    const { status, left = 0 } = await chat(edge);
+    expect(status).toBe(200);
+    // Only the message is counted.
+    expect(left).toBe(134_217_728 - 1024 * Math.ceil(chatBytes({ message: "hi" }) / 1024));
   });
 
   it("are counted per client with an App key, in its App", async () => {

@@ -74,6 +74,15 @@ describe("schema checker", () => {
     expect(await checker.mismatch(PERSON, answer)).toEqual(wrong(issue));
   });
 
+  it("describes hundreds of problems with the same long name within its memory", async () => {
+    const schema: JsonObject = {
+      type: "object",
+      allOf: Array.from({ length: 500 }, () => ({ additionalProperties: false })),
+    };
+    const problem = await checker.mismatch(schema, { ["x".repeat(1_000_000)]: 1 });
+    expect(problem).toEqual(wrong(expect.stringMatching(/^it must NOT .{900,}$/)));
+  });
+
   it("describes an invalid schema", async () => {
     expect(await checker.problem({ type: "object", properties: { a: { type: "int" } } })).toEqual(
       wrong(expect.stringContaining("schema is invalid")),

@@ -168,15 +168,23 @@ function limit(): <Result>(limitMs: number, run: () => Result) => Result {
   };
 }
 
+/**
+ * Describes the first errors. Stops early: thousands of errors may have the same values, each list of which is as long as a schema, or
+ * the name of a property, which is as long as an input.
+ */
 function describe(errors: readonly ErrorObject[]): string {
-  const issues = errors.map(({ instancePath, message = "is wrong", params }) => {
+  // Alternatives often fail for the same reason.
+  const issues = new Set<string>();
+  const details = new Map<unknown, string>();
+  for (const { instancePath, message = "is wrong", params } of errors) {
     const { allowedValues, additionalProperty } = params as Record<string, unknown>;
     const detail = allowedValues ?? additionalProperty;
+    if (!details.has(detail)) details.set(detail, detail === undefined ? "" : ` (${JSON.stringify(detail)})`);
     const place = instancePath === "" ? "it" : instancePath;
-    return `${place} ${message}${detail === undefined ? "" : ` (${JSON.stringify(detail)})`}`;
-  });
-  // Alternatives often fail for the same reason.
-  return [...new Set(issues)].slice(0, MAX_ISSUES).join("; ").slice(0, MAX_CHARACTERS);
+    issues.add(`${place} ${message}${details.get(detail)}`.slice(0, MAX_CHARACTERS));
+    if (issues.size === MAX_ISSUES) break;
+  }
+  return [...issues].join("; ").slice(0, MAX_CHARACTERS);
 }
 
 function isTimeout(error: unknown): boolean {
