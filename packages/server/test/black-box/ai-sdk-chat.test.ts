@@ -196,6 +196,7 @@ describe("POST /api/ai-sdk/chat rejects", () => {
   it.each([
     ["a chat id that is no UUID", bodyOf("chat-1", [one]), /"id" must be a UUID.*generateId.*randomUUID/],
     ["a message id that is no UUID", bodyOf(randomUUID(), [{ ...one, id: "abc" }]), /generateId.*randomUUID/],
+    ["a message with the id of the chat", bodyOf(one.id, [one]), /must have another id than the chat/],
     ["no messages", bodyOf(randomUUID(), []), /"messages" must hold at least one/],
     [
       "messages that are no array",
@@ -392,7 +393,7 @@ describe("POST /api/ai-sdk/chat with an answer", () => {
     expect(finishOf(stream)).toMatchObject({ finishReason: "stop" });
   });
 
-  it("rejects an unknown session, message or action with 404, and the wrong result with 400", async () => {
+  it("rejects an unknown session or message with 404, and ignores the answer to an unknown action", async () => {
     const session = newSession();
     const [sent, asked] = await waiting(session);
     const answer = responded(asked, true);
@@ -401,7 +402,8 @@ describe("POST /api/ai-sdk/chat with an answer", () => {
     expectProblem(await refused(asking(), bodyOf(session, [sent, stranger])), 404, "message_not_found");
     const part = { type: "dynamic-tool", toolCallId: "c", state: "approval-responded" };
     const unknown = { ...asked, parts: [{ ...part, approval: { id: randomUUID(), approved: true } }] };
-    expectProblem(await refused(asking(), bodyOf(session, [sent, unknown])), 404, "action_not_found");
+    const stream = await chat(asking(), bodyOf(session, [sent, unknown]));
+    expect(finishOf(stream)).toMatchObject({ finishReason: "tool-calls" });
     expect((await state(asking(), session)).pending_actions).toHaveLength(1);
   });
 
