@@ -1,6 +1,7 @@
 // The tools of the demo model, which other models are not offered.
 
 import { afterEach, describe, expect, it } from "vitest";
+import { z } from "zod";
 import type { Config } from "../src/config/config.ts";
 import { lines, MODEL, newId, startService, type TestService, until } from "./service.ts";
 import { NO_APP_NAMED } from "./stream-access.ts";
@@ -63,7 +64,7 @@ describe("continue_counting", () => {
   it("is offered in an App without tools, and takes precedence over an own tool of its name", async () => {
     let called = 0;
     const tools = { builtIn: [], mcp: {}, openapi: {}, wallet: null, effects: {}, approvals: {} };
-    const own = { continue_counting: { inputSchema: { type: "object" }, execute: () => (called += 1) } };
+    const own = { continue_counting: { inputSchema: z.object({}), execute: () => (called += 1) } };
     await start({ tools: { ...tools, own } });
     expect(await answer("count to 40")).toBe(`${numbers(1, 20)}\n\n${numbers(21, 40)}`);
     expect(called).toBe(0);

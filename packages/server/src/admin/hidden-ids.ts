@@ -25,8 +25,7 @@ export function createHiding(handles: SessionHandles) {
         ? page
         : {
             ...page,
-            // A client may have given its session's id to a message.
-            read: async (after) => handles.hide(await page.read(after && handles.idOf(after)), id),
+            read: async (after) => handles.hide(await page.read(after), id),
           },
     audit: (page: AuditPage, { seesIds }: Reader): AuditPage =>
       seesIds

@@ -69,6 +69,13 @@ describe("options of a chat", () => {
     );
   });
 
+  it("quote only part of a long unknown name", () => {
+    const clientTools = { x: { ...TOOL, ["n".repeat(9_000)]: 1 } };
+    expect(() => readTurnOptions({ clientTools })).toThrow(
+      expect.objectContaining({ detail: expect.stringMatching(/^(?=.*n{90}).{1,500}$/) }),
+    );
+  });
+
   it("count the tools before they look at any", () => {
     let reads = 0;
     const counted = {

@@ -81,6 +81,11 @@ describe("the events of a subscriber", () => {
   it("are complete if every group is included", () => {
     expect(shown("tools", "messages", "state")).toEqual(EVENTS);
   });
+
+  it("never contain a change of the owner", () => {
+    const changed = { type: "owner_changed", owner: "pseudonym" } as const;
+    expect(projectEvent(changed, new Set(["tools", "messages", "state"]))).toBeNull();
+  });
 });
 
 describe("an event id", () => {

@@ -89,6 +89,12 @@ function codeOf({ body }: RawAnswer): string {
   return (JSON.parse(body.toString()) as { readonly code?: string }).code ?? "";
 }
 
+it("refuses a body whose announced length exceeds the limit of its route, before any of it arrives", async () => {
+  await listen({});
+  const refused = await (await Upload.begin(300_000)).answer();
+  expect([refused.status, codeOf(refused)]).toEqual([413, "body_too_large"]);
+});
+
 describe("bodies of one address that arrive at the same time", () => {
   const LIMITED = { ...PROXY, rateLimits: { bodyBytesPerAddress: 100_000 } };
 

@@ -10,6 +10,7 @@ import {
   type ToolEffect,
 } from "../core/ports/driven/tool.ts";
 import { callTool, type CallScope } from "./call-tool.ts";
+import { Beginning } from "./scrubbed-beginning.ts";
 import { createInputCheck } from "./input-check.ts";
 import { createScrubber } from "./scrub.ts";
 import { toolTurn } from "./testing/tool-turn.ts";
@@ -366,6 +367,11 @@ describe("secrets of the turn's client", () => {
     const { output } = await answer(`${"x".repeat(65_480)}s3cret-value${"y".repeat(1_000)}`);
     expect(output).toContain("[Cut:");
     expect(output).not.toContain("s3");
+  });
+
+  it("are removed from the beginning of an output that was not read completely", async () => {
+    const { output } = await answer(new Beginning(`s3cret-value ${"x".repeat(Beginning.ENOUGH)}`, 5_000_000));
+    expect(output).toMatch(/^\[secret\] x/);
   });
 
   it("are named in the outcome when they are not set", async () => {

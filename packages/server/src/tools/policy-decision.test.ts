@@ -176,6 +176,14 @@ describe("a tool with its own `ask`", () => {
     expect(await ask(undefined, { question: "" }, asking)).toMatchObject({ kind: "deny" });
   });
 
+  it("removes secrets from a question", async () => {
+    const question = { question: "Is s3cret-value yours?", choices: ["s3cret-value"] };
+    const tools = await withSecret("s3cret-value", asking);
+    expect(await tools.decide(asking.name, question)).toMatchObject({
+      request: { kind: "question", request: { question: "Is [secret] yours?", choices: ["[secret]"] } },
+    });
+  });
+
   it("needs approval when `ask` fails", async () => {
     const failing = { ...pay, ask: () => Promise.reject(new Error("no")) };
     expect(await ask(undefined, { amount: 1 }, failing)).toEqual(approval({ amount: 1 }));

@@ -86,10 +86,12 @@ describe("a line", () => {
   it("has no key, message text or wallet", async () => {
     const fields = {
       apiKey: "hidden",
+      authorization: "hidden",
       content: "hidden",
       text: "hidden",
       publicKey: "hidden",
       userState: { a: "hidden" },
+      err: new Error("Refused: Bearer hidden"),
     };
     expect(await written((logger) => logger.info(fields, "x"))).not.toContain("hidden");
   });

@@ -8,7 +8,7 @@ import { usePostgres } from "../../test/use-postgres.ts";
 import { newId, until } from "../../test/service.ts";
 import { createSystemClock } from "./clock.ts";
 import { loadConfig } from "../config/load-config.ts";
-import { openStorage, type Storage } from "./storage.ts";
+import { openStorage, readHandles, type Storage } from "./storage.ts";
 
 const SILENT = { debug() {}, info() {}, warn() {}, error() {} };
 
@@ -56,6 +56,15 @@ describe("storage", () => {
     expect([isAlone, rateCounters]).toEqual([true, null]);
     expect(await store.sessions.find(newId())).toBeNull();
     await expect(open({})).rejects.toThrow(/another|already|in use/i);
+  });
+
+  it("gives the same handles to all its readers, and another store others", async () => {
+    const id = newId();
+    const handleIn = async ({ store }: Storage) => (await readHandles(store)).of(id);
+    const one = await open({});
+    expect(await handleIn(one)).toBe(await handleIn(one));
+    const other = await open({ COLLOQUY_DATA_DIR: join(directory, "other") });
+    expect(await handleIn(other)).not.toBe(await handleIn(one));
   });
 
   describe.skipIf(isWithout)("of nodes with a database", () => {

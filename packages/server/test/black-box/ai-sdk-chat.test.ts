@@ -196,6 +196,7 @@ describe("POST /api/ai-sdk/chat rejects", () => {
   it.each([
     ["a chat id that is no UUID", bodyOf("chat-1", [one]), /"id" must be a UUID.*generateId.*randomUUID/],
     ["a message id that is no UUID", bodyOf(randomUUID(), [{ ...one, id: "abc" }]), /generateId.*randomUUID/],
+    ["a message with the id of the chat", bodyOf(one.id, [one]), /must have another id than the chat/],
     ["no messages", bodyOf(randomUUID(), []), /"messages" must hold at least one/],
     [
       "messages that are no array",

@@ -1,8 +1,10 @@
 // Who sees session ids, which open their sessions: nobody in the log, and of the operators only those who may change
 // sessions. `npm run test:nodes` runs this on three nodes too.
 
-import { AdminSessionDetail, AdminSessionPage, AuditPage } from "@colloquy/protocol";
+import { AdminSessionDetail, AdminSessionPage, AuditPage, type Snapshot } from "@colloquy/protocol";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { OPERATIONS } from "../isolation/classified-operations.ts";
+import { sendOperation } from "../isolation/sent-operation.ts";
 import { expectProblem, newSession, newWallet, send, type Call } from "./client.ts";
 import { Program } from "./server.ts";
 
@@ -13,6 +15,7 @@ const CONFIG = {
       models: ["demo/assistant", "broken/model"],
       tools: ["calculator"],
       approvals: { calculator: "always" },
+      allowClientTools: true,
     },
   },
   // Nothing listens on this port.
@@ -52,6 +55,25 @@ async function converse(wallet: string): Promise<string> {
   const title = { session, json: { title: `about ${session}` } };
   expect((await ask("PATCH", `/api/sessions/${session}`, title)).status).toBe(200);
   return session;
+}
+
+/** Answers the pending decision, and lets the client's own tool be called twice, whose name and input contain the id. */
+async function callOwnTool(session: string): Promise<void> {
+  const deny = async () => {
+    const { pending_actions } = (await ask("GET", "/api/state", { session })).json() as Snapshot;
+    const call = { session, json: { decision: "deny" }, headers: { Prefer: "wait=20" } };
+    expect((await ask("POST", `/api/actions/${pending_actions[0]?.id}`, call)).status).toBe(200);
+  };
+  const tool = `look_${session}`;
+  const json = {
+    message: `call ${tool} ${JSON.stringify({ at: session })}`,
+    client_tools: { [tool]: { description: "Looks", inputSchema: { type: "object" } } },
+  };
+  for (let count = 0; count < 2; count += 1) {
+    await deny();
+    const sent = await ask("POST", "/api/chat", { session, json, headers: { Prefer: "wait=20" } });
+    expect((sent.json() as Snapshot).pending_actions).toMatchObject([{ kind: "client_tool" }]);
+  }
 }
 
 interface Operation {
@@ -143,6 +165,7 @@ describe("an operator who may only read", () => {
   it("sees neither the id of a session nor its wallet in any read; others see both", async () => {
     const wallet = newWallet();
     const session = await converse(wallet);
+    await callOwnTool(session);
     const handle = await handleOf(session);
     const reads = (await operations()).filter(
       ({ method, path }) => method === "GET" && path.startsWith("/api/admin/"),
@@ -201,22 +224,23 @@ it("a handle opens nothing: all but the reads of operators refuse it, with any k
   const session = await converse(newWallet());
   const handle = await handleOf(session);
   const before = (await ask("GET", "/api/state", { session })).text;
-  const accepted: string[] = [];
-  for (const { method, path } of await operations()) {
-    for (const key of [ADMIN_KEY, reader]) {
-      const headers = {
-        "X-Session-Id": handle,
-        Authorization: `Bearer ${path.startsWith("/api/admin/") ? key : ""}`,
-      };
-      const status = await touch({ method, path: path.replaceAll(/\{\w+\}/g, handle) }, headers);
-      if (status < 400 && path.includes("{id}")) accepted.push(`${method} ${path}`);
+  const { id: action = "" } = (JSON.parse(before) as Snapshot).pending_actions[0] ?? {};
+  const conversation = { session: handle, action, title: "Renamed", clientId: "web" };
+  const target = { app: "default", rig: "demo/assistant", slot: "", wallet: "", conversation };
+  const naming = Object.entries(OPERATIONS).filter(([, { path, body }]) =>
+    JSON.stringify([path(target), body?.(target)]).includes(handle),
+  );
+  expect(naming.length).toBeGreaterThan(15);
+  for (const [name, operation] of naming) {
+    const isAdmin = operation.class === "admin";
+    for (const key of isAdmin ? [ADMIN_KEY, reader] : [null]) {
+      const headers = key === null ? {} : { Authorization: `Bearer ${key}` };
+      const { status } = await sendOperation(program.url, name, operation, target, headers);
+      const isRead = name.startsWith("GET");
+      const expected = isAdmin && isRead ? 200 : isAdmin && key === reader ? 403 : 400;
+      expect([name, status]).toEqual([name, expected]);
     }
   }
-  expect(new Set(accepted)).toEqual(
-    new Set(["GET /api/admin/sessions/{id}", "GET /api/admin/sessions/{id}/messages"]),
-  );
   expectProblem(await ask("GET", "/api/state", { session: handle }), 400, "session_id_invalid");
-  expectProblem(await admin("DELETE", `sessions/${handle}`), 400, "parameter_invalid");
-  expectProblem(await admin("DELETE", `sessions/${handle}`, {}, reader), 403, "scope_missing");
   expect((await ask("GET", "/api/state", { session })).text).toBe(before);
 });

@@ -108,6 +108,40 @@ describe("the sign-in with a wallet", () => {
     expect(await code(withNonce(late))).toBe("siwe_nonce_invalid");
   });
 
+  it("checks the token, message, domain, time, nonce and signature in this order, and that the nonce is unused last", async () => {
+    const { signIn, withNonce, asked } = given();
+    const used = await signIn.nonce();
+    await withNonce(used);
+    const nonce = await signIn.nonce();
+    const account = newAccount();
+    const parts = {
+      address: account.address,
+      domain: DOMAIN,
+      uri: `https://${DOMAIN}`,
+      version: "1",
+      chainId: 1,
+    } as const;
+    const now = new Date(clock.now());
+    const text = (more: object) => createSiweMessage({ ...parts, nonce, issuedAt: now, ...more });
+    const late = { issuedAt: new Date(clock.now() - 61 * MINUTE) };
+    const elsewhere = { domain: "elsewhere.test", uri: "https://elsewhere.test" };
+    const foreign = { nonce: "a0nonce0of0the0test" };
+    // Each message has every later fault too.
+    const refused = async (message: string, token: string | null = null) => {
+      const signature = await newAccount().signMessage({ message });
+      return await code(signIn.verify({ message, signature, domains: [DOMAIN], token }));
+    };
+    expect(await refused("no message", "no token")).toBe("token_malformed");
+    expect(await refused(`${text({ ...elsewhere, ...late, ...foreign })} `)).toBe("siwe_message_invalid");
+    expect(await refused(text({ ...elsewhere, ...late, ...foreign }))).toBe("siwe_domain_refused");
+    expect(await refused(text({ ...late, ...foreign }))).toBe("siwe_message_expired");
+    expect(await refused(text(foreign))).toBe("siwe_nonce_invalid");
+    // Only a message with a nonce of this service reaches a chain.
+    expect(asked).toEqual([]);
+    expect(await refused(text({ nonce: used }))).toBe("siwe_signature_wrong");
+    expect(asked).toHaveLength(1);
+  });
+
   it("returns tokens for 15 minutes, refreshable for 24 hours", async () => {
     const { signIn, users, withNonce } = given();
     const first = await withNonce(await signIn.nonce());

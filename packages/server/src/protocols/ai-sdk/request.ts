@@ -80,13 +80,16 @@ export interface SentAnswer {
 const MESSAGE_ID = z.uuid().toLowerCase();
 
 /** @throws InvalidRequest if the service cannot answer or continue the last message */
-export function readLastMessage({ messages, trigger }: ChatBody): SentText | SentAnswer {
+export function readLastMessage({ id: chatId, messages, trigger }: ChatBody): SentText | SentAnswer {
   const last = messages.at(-1);
   if (!isJsonObject(last)) throw invalidMessage("must be an object");
   const { id, role, parts } = last;
   if (!Array.isArray(parts)) throw invalidMessage("must have `parts`");
   const { data: messageId } = MESSAGE_ID.safeParse(id);
   if (messageId === undefined) throw invalidMessage(`must have a UUID as its id. ${GENERATE_IDS}`);
+  // The session's id opens it, and operators who may not use the session see ids of messages.
+  if (messageId === chatId.toLowerCase())
+    throw invalidMessage("must have another id than the chat. Generate one for each message");
   if (role === "user") return { kind: "text", id: messageId, text: readText(parts) };
   if (role === "assistant" && trigger === "submit-message")
     return { kind: "answer", id: messageId, ...readAnswer(parts) };

@@ -103,6 +103,12 @@ export function describeAudit(openStore: OpenStore): void {
       // The same again, and another decision, which is refused.
       await decided(APPROVE);
       await decided(DENY);
+      await store.execute({ kind: "interrupt", target: existing(id), input: { streamed: null } });
+      await given.clock.advance(1);
+      const claim = () =>
+        store.execute({ kind: "claim", target: existing(id), input: { owner: "a", wallets: [], by: ADA } });
+      await claim();
+      await claim();
       await given.clock.advance(1);
       const transfer = () =>
         store.execute({
@@ -117,6 +123,7 @@ export function describeAudit(openStore: OpenStore): void {
       expect(await store.audit.list(ALL)).toMatchObject([
         { action: "session_deleted", ...about },
         { action: "session_transferred", ...about, details: { to: "pseudonym" } },
+        { action: "session_claimed", ...about },
         { action: "action_decided", ...about, details },
       ]);
     });
