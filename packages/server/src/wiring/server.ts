@@ -87,7 +87,7 @@ export async function buildServer(config: Config, overrides: ServerOverrides): P
   const service = buildService({ config, clock, logger, ...storage, register, extraModels, ...keys });
   const { apps, feed: updates } = service;
   const secrets = createSecretService(apps, vault);
-  const readiness = createReadiness({ store, isAlone: storage.isAlone, clock });
+  const readiness = createReadiness({ store, isAlone: storage.isAlone, clock, logger });
   const http = buildHttp({
     services: { ...service, updates, readiness, secrets },
     config: { ...config.server, bodyBytes: config.limits.bodyBytes },
