@@ -21,7 +21,7 @@ import {
 import { eventsOf } from "./events.ts";
 import { migrate } from "./migrate.ts";
 import { executeEachWith } from "./selections.ts";
-import { checkServer } from "./server-check.ts";
+import { checkPrimary } from "./server-check.ts";
 import { sessionsOf } from "./sessions.ts";
 import { prepare } from "./statement.ts";
 import { executeCopy, executeWithoutWriting } from "./transaction.ts";
@@ -54,7 +54,7 @@ const LEASE_WAIT_MS = 2000;
 export async function openPostgresStore(options: PostgresStoreOptions): Promise<Store> {
   const connections = new Connections(options);
   try {
-    await checkServer(connections);
+    await checkPrimary(connections);
     await migrate(connections, readMigrations(join(import.meta.dirname, "migrations")));
   } catch (error) {
     await connections.end();
