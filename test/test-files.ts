@@ -40,7 +40,7 @@ export const SLOW: readonly string[] = [
   // Interleavings of events, and databases that are shared, failing or migrated. `npm test` includes the
   // store's contract suite.
   "packages/server/test/{interleavings,nodes-*,nodes,chat-on-a-failing-database,stopping-node,rate-limits,keys-on-nodes}.test.ts",
-  "packages/server/src/store/postgres/{failing,migrate,nodes,held-sessions,tables,open}.test.ts",
+  "packages/server/src/store/postgres/{failing,migrate,nodes,held-sessions,tables,open,unusable-servers}.test.ts",
   "packages/server/src/moving/{migrate,moved-tables,sessions}.test.ts",
   "packages/server/src/{cli/moving,doctor/examine}.test.ts",
   "packages/server/test/postgres-server.test.ts",

@@ -100,9 +100,9 @@ export function explainCertificate(error: unknown): string | null {
   const reason = error instanceof Error && error.name === LOST ? error.cause : error;
   if (!(reason instanceof Error) || !("code" in reason)) return null;
   const remedy = TLS_REMEDIES[String(reason.code)];
-  return remedy === undefined
-    ? null
-    : `The database's certificate is not trusted: ${reasonOf(reason)}. ${remedy}`;
+  // Node adds advice about the certificates of the operating system.
+  const [shortReason = ""] = reasonOf(reason).split(";");
+  return remedy === undefined ? null : `The database's certificate is not trusted: ${shortReason}. ${remedy}`;
 }
 
 /** Runs `open`. Rethrows errors of the connection or of privileges with a message that says what to do. */
