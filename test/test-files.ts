@@ -35,12 +35,12 @@ export const SLOW: readonly string[] = [
   "packages/server/src/tools/mcp/stdio-transport.test.ts",
   "packages/server/test/stopping.test.ts",
   "packages/server/test/black-box/{restart,killed-during-actions}.test.ts",
-  "packages/server/test/{data-at-rest,environment-block,full-disk,secrets,unread-responses}.test.ts",
+  "packages/server/test/{data-at-rest,environment-block,full-disk,lost-disk,secrets,unread-responses}.test.ts",
   "packages/server/test/effects/**/*.test.ts",
   // Interleavings of events, and databases that are shared, failing or migrated. `npm test` includes the
   // store's contract suite.
   "packages/server/test/{interleavings,nodes-*,nodes,chat-on-a-failing-database,standby-failover,stopping-node,rate-limits,keys-on-nodes}.test.ts",
-  "packages/server/src/store/postgres/{failing,migrate,nodes,held-sessions,standby,tables,open}.test.ts",
+  "packages/server/src/store/postgres/{failing,migrate,nodes,held-sessions,standby,tables,open,unusable-servers}.test.ts",
   "packages/server/src/moving/{migrate,moved-tables,sessions}.test.ts",
   "packages/server/src/{cli/moving,doctor/examine}.test.ts",
   "packages/server/test/postgres-server.test.ts",
@@ -77,6 +77,7 @@ export const ON_NODE_24: readonly string[] = [
   `${SERVER}/src/wiring/broken-log.test.ts`,
   `${SERVER}/test/stopping.test.ts`,
   `${SERVER}/test/full-disk.test.ts`,
+  `${SERVER}/test/lost-disk.test.ts`,
   `${SERVER}/test/command-line/one-answer.test.ts`,
   `${SERVER}/src/cli/completion.test.ts`,
   // `node:sqlite` in a worker thread.

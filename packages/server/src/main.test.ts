@@ -7,7 +7,7 @@ import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { endProcess, listening, type Started, startIn } from "../test/watched-process.ts";
+import { endProcess, listening, type Started, startIn, startWithFiles } from "../test/watched-process.ts";
 import { openAdministration } from "./wiring/administration.ts";
 import { recordedRun } from "./cli/testing/recorded-run.ts";
 import { loadConfig } from "./config/load-config.ts";
@@ -60,6 +60,17 @@ describe("starting", () => {
     expect(second.errors()).toMatch(/^Colloquy cannot start: .*in use by another Colloquy server.*\n$/);
     expect(second.errors()).toContain(`(process ${child.pid})`);
     expect((await fetch(`${address}/healthz`)).status).toBe(200);
+  });
+
+  it.skipIf(process.platform !== "linux")("warns if it may open few files, with the limit", async () => {
+    const started = startWithFiles(directory, 1024);
+    programs.push(started);
+    await started.find(/"level":"warn".*may open only 1024 files.*LimitNOFILE/);
+    await endProcess(started);
+    const enough = startWithFiles(directory, 4096);
+    programs.push(enough);
+    await listening(enough);
+    expect(enough.output()).not.toContain("may open only");
   });
 
   it("reads .env after set variables, and exits with 0 on SIGINT", async () => {

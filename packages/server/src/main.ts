@@ -17,7 +17,14 @@ import type { Log } from "./wiring/logging.ts";
 import type { ReloadHost, ReloadNotes, ReloadOutcome } from "./wiring/reload-notes.ts";
 import type { Reloads } from "./wiring/reloads.ts";
 import type { buildServer, ColloquyServer } from "./wiring/server.ts";
-import { codeOf, explainIgnored, explainStartFailure, isDefect, welcome } from "./wiring/start-messages.ts";
+import {
+  codeOf,
+  explainFewFiles,
+  explainIgnored,
+  explainStartFailure,
+  isDefect,
+  welcome,
+} from "./wiring/start-messages.ts";
 
 // Must precede every other import: halves the start time. Commands import code that only they need.
 enableCompileCache();
@@ -133,6 +140,8 @@ async function serve(overrides: Overrides, mode: "serve" | "dev" = "serve"): Pro
   const isTerminal = process.stdout.isTTY;
   const log = createLog({ level: config.server.logLevel, destination: 1, readable: isTerminal || isDev });
   for (const warning of warnings) log.logger.warn({}, warning);
+  const fewFiles = explainFewFiles();
+  if (fewFiles !== null) log.logger.warn({}, fewFiles);
   if (!isBlockCleared && process.platform === "linux") log.logger.warn({}, BLOCK_STAYS);
   endOnDefects(log);
 

@@ -9,7 +9,7 @@ interface Pending {
 }
 
 export class ManualClock implements Clock {
-  readonly #start: number;
+  #start: number;
   #elapsed = 0;
   readonly #pending = new Set<Pending>();
 
@@ -31,6 +31,11 @@ export class ManualClock implements Clock {
 
   now(): number {
     return this.#start + this.#elapsed;
+  }
+
+  /** Sets the wall clock back by `ms`, as an operator or NTP does. Timers do not notice. */
+  setBack(ms: number): void {
+    this.#start -= ms;
   }
 
   monotonic(): number {

@@ -249,11 +249,22 @@ export class PostgresServer extends PostgresDatabases {
     const said: string[] = [];
     for await (const line of createInterface(child.stderr)) {
       said.push(line);
-      if (/ready to accept (read-only )?connections/.test(line)) break;
+      if (/ready to accept (?:read-only )?connections/.test(line)) break;
     }
     // Drain the output so that the server never blocks on it.
     child.stderr.resume();
     if (child.exitCode !== null) throw new Error(`PostgreSQL did not start:\n${said.join("\n")}`);
+  }
+
+  /** Folder of the server, in which its user may read and write. */
+  get folder(): string {
+    return this.#made.folder;
+  }
+
+  /** Lets the server's user own a file. */
+  async give(path: string): Promise<void> {
+    const { user } = this.#made;
+    if (user !== null) await chown(path, user.uid, user.gid);
   }
 
   /** Kills the server; with SIGINT, shuts it down. */

@@ -26,7 +26,21 @@ export function startIn(
   environment: Readonly<Record<string, string>>,
   ...parameters: readonly string[]
 ): Started {
-  const child = spawn(process.execPath, [MAIN, ...parameters], {
+  return watch(place, environment, [process.execPath, MAIN, ...parameters]);
+}
+
+/** Like `startIn`, with a limit of open files. */
+export function startWithFiles(place: string, files: number): Started {
+  const limited = `ulimit -n ${files}; exec "$0" "$@"`;
+  return watch(place, {}, ["sh", "-c", limited, process.execPath, MAIN]);
+}
+
+function watch(
+  place: string,
+  environment: Readonly<Record<string, string>>,
+  [program = "", ...parameters]: readonly string[],
+): Started {
+  const child = spawn(program, parameters, {
     cwd: place,
     env: { ...BARE_ENVIRONMENT, PORT: "0", ...environment },
   });

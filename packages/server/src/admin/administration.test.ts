@@ -15,14 +15,15 @@ beforeEach(async () => {
   before = () => undefined;
   service = await startService({ beforeCall: (method, parameters) => before(method, parameters) });
   const { store, clock, config } = service;
+  const logger = { debug() {}, info() {}, warn() {}, error() {} };
   const built = buildAdmin({
     config: { ...config, adminKey: new Hidden("administration-test-key-0123456789") },
     handles: await readHandles(store),
     storage: { store, busServer: { kind: "in-process", check: null } },
     service,
-    readiness: createReadiness({ store, isAlone: true, clock }),
+    readiness: createReadiness({ store, isAlone: true, clock, logger }),
     clock,
-    logger: { debug() {}, info() {}, warn() {}, error() {} },
+    logger,
   });
   admin = built!.service;
   id = newId();

@@ -124,8 +124,19 @@ describe("database and NATS URLs", () => {
     "postgresql://db.test/x",
     "postgres:///x?host=/var/run/postgresql",
     "postgres://[::1]:5433/x?sslmode=require",
+    "postgres://neon.test/x?sslmode=require&channel_binding=require",
   ])("accepts %s as database", async (url) => {
     expect((await loaded({ COLLOQUY_DATABASE_URL: url })).databaseUrl?.reveal()).toBe(url);
+  });
+
+  it.each([
+    ["schema=app", /parameter schema.*database of its own\.$/],
+    ["sslmod=require", /parameter sslmod, .*Did you mean "sslmode"\?$/],
+    ["pgbouncer=true", /parameter pgbouncer, which would be ignored/],
+  ])("rejects the unknown parameter of ?%s", async (parameter, message) => {
+    const found = await problems({ COLLOQUY_DATABASE_URL: `${DATABASE}?sslmode=require&${parameter}` });
+    expect(found).toEqual([expect.stringMatching(message)]);
+    expect(found.join()).not.toContain("hidden");
   });
 
   it.each([

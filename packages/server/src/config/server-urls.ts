@@ -2,18 +2,60 @@
 
 import { Hidden } from "../core/hidden.ts";
 import { isLoopbackName } from "../core/loopback.ts";
+import { suggestion } from "./nearest-name.ts";
+
+/** URL parameters that the PostgreSQL driver reads. It ignores all others without a word. */
+const PARAMETERS: readonly string[] = [
+  "application_name",
+  "client_encoding",
+  "fallback_application_name",
+  "host",
+  "idle_in_transaction_session_timeout",
+  "lock_timeout",
+  "options",
+  "password",
+  "port",
+  "query_timeout",
+  "ssl",
+  "sslcert",
+  "sslkey",
+  "sslmode",
+  "sslnegotiation",
+  "sslrootcert",
+  "statement_timeout",
+  "uselibpqcompat",
+  "user",
+];
+
+/** Parameters that providers put into their URLs, and that change nothing here. */
+const IGNORED: ReadonlySet<string> = new Set(["channel_binding", "connect_timeout", "target_session_attrs"]);
 
 type Reading = { readonly value: Hidden<string> } | { readonly problem: string };
 
 /** Parses a URL in the format of PostgreSQL's own clients. */
 export function parseDatabaseUrl(text: string): Reading {
-  const protocol = URL.parse(text)?.protocol;
-  if (protocol === "postgres:" || protocol === "postgresql:") return { value: new Hidden(text) };
+  const url = URL.parse(text);
+  if (url?.protocol === "postgres:" || url?.protocol === "postgresql:") {
+    const unknown = [...url.searchParams.keys()].find(
+      (name) => !PARAMETERS.includes(name) && !IGNORED.has(name),
+    );
+    return unknown === undefined ? { value: new Hidden(text) } : { problem: explainParameter(unknown) };
+  }
   return {
     problem:
       "must be the URL of a PostgreSQL database, such as postgres://user:password@db.example.test:5432/colloquy. " +
       "Percent-encode special characters in the user name and password.",
   };
+}
+
+function explainParameter(name: string): string {
+  if (name === "schema") {
+    return (
+      "has the parameter schema, which PostgreSQL's own clients do not know: the tables would be in the default schema. " +
+      "Remove it, and give Colloquy a database of its own."
+    );
+  }
+  return `has the parameter ${name}, which would be ignored. Remove it, or correct its name.${suggestion(name, PARAMETERS)}`;
 }
 
 /** `sslmode` values with which the PostgreSQL driver encrypts. */

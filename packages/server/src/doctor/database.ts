@@ -6,10 +6,15 @@ import {
   Connections,
 } from "../store/postgres/connections.ts";
 import { inspectPostgres, type PostgresInspection } from "../store/postgres/inspection.ts";
-import { MAY_CREATE_REMEDY } from "../store/postgres/server-check.ts";
+import {
+  MAY_CREATE_REMEDY,
+  PRIMARY_REMEDY,
+  refusingToStart,
+  WRITABLE_REMEDY,
+} from "../store/postgres/server-check.ts";
 import { inspectSqlite } from "../store/sqlite/inspection.ts";
 import { send } from "../store/postgres/statement.ts";
-import { broken, failed, type Finding, ok, schemaFinding, warning } from "./finding.ts";
+import { broken, failed, type Finding, ok, refused, schemaFinding, warning } from "./finding.ts";
 
 /** Tolerated clock difference in milliseconds. Leases use the database's clock, but timestamps and logs should agree. */
 const CLOCK_MS = 2000;
@@ -51,7 +56,7 @@ export function examineSqlite(directory: string): ExaminedDatabase {
 /** `now` returns this machine's time in milliseconds since the Unix epoch. */
 export async function examinePostgres(url: string, now: () => number): Promise<ExaminedDatabase> {
   try {
-    const found = await inspectPostgres(url, now);
+    const found = await refusingToStart(() => inspectPostgres(url, now));
     const [database, ...others] = findingsOf(found);
     // A broken finding already explains why a write would fail.
     const writeFailure =
@@ -61,12 +66,7 @@ export async function examinePostgres(url: string, now: () => number): Promise<E
       secretsByKey: found.secretsByKey,
     };
   } catch (error) {
-    const mend =
-      "Check that the server runs, that COLLOQUY_DATABASE_URL is right, and that this machine may connect (pg_hba.conf).";
-    return {
-      findings: [failed("database", "PostgreSQL cannot be used", error, mend)],
-      secretsByKey: null,
-    };
+    return { findings: [refused("database", error)], secretsByKey: null };
   }
 }
 
@@ -77,11 +77,7 @@ export function findingsOf(found: PostgresInspection): readonly Finding[] {
 function databaseFinding(found: PostgresInspection): Finding {
   const place = `PostgreSQL ${found.version}`;
   if (found.isStandby) {
-    return broken(
-      "database",
-      `${place} is a standby and accepts no writes.`,
-      "Point COLLOQUY_DATABASE_URL at the primary, or promote this server.",
-    );
+    return broken("database", `${place} is a standby and accepts no writes.`, PRIMARY_REMEDY);
   }
   if (!found.mayCreate) {
     return broken("database", `${place}: its user ${found.user} may not create tables.`, MAY_CREATE_REMEDY);
@@ -158,11 +154,7 @@ function writeFailure(place: string, error: unknown): Finding {
     );
   }
   if (code === READ_ONLY) {
-    return broken(
-      "database",
-      `${place} accepts no writes: its transactions are read-only.`,
-      "Point COLLOQUY_DATABASE_URL at the primary; if it already does, check SHOW default_transaction_read_only, and turn it off: ALTER DATABASE … SET default_transaction_read_only = off (or ALTER ROLE …, or postgresql.conf).",
-    );
+    return broken("database", `${place} accepts no writes: its transactions are read-only.`, WRITABLE_REMEDY);
   }
   return failed("database", `${place} rejected a write`, error, "Check the log of its server.");
 }

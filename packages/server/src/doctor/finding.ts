@@ -37,14 +37,20 @@ export function failed(about: string, what: string, error: unknown, mend: string
   return broken(about, `${what}: ${reason}`, mend);
 }
 
+/** Describes an error with a user-facing message, whose first sentence is the problem and whose others are the remedy. */
+export function refused(about: string, error: unknown): Finding {
+  const [what = "", ...mend] = (error instanceof Error ? error.message : String(error)).split(/(?<=\.) /);
+  return broken(about, what, mend.join(" ") || "See the log of its server.");
+}
+
 /** Describes the schema version of a database. */
 export function schemaFinding(place: string, { schemaVersion, migrations }: SchemaState): Finding {
   const newest = migrations.at(-1)?.version ?? 0;
   try {
     refuseNewerSchema(schemaVersion, migrations);
   } catch (error) {
-    const [what = "", ...mend] = (error instanceof Error ? error.message : String(error)).split(/(?<=\.) /);
-    return broken("database", `${place}: ${what}`, mend.join(" "));
+    const finding = refused("database", error);
+    return { ...finding, found: `${place}: ${finding.found}` };
   }
   if (schemaVersion === 0) return ok("database", `${place} is empty: the first start creates the tables.`);
   const next =

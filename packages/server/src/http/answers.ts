@@ -66,7 +66,8 @@ export function createAnswers(edge: Edge, log: RequestLog) {
     stream(exchange: Exchange): ServerResponse {
       const fields = { ...takeOver(exchange, 200), ...exchange.fields };
       fields["content-type"] = "text/event-stream";
-      // Proxies such as nginx would otherwise buffer events.
+      // Proxies would otherwise compress events, or buffer them, as nginx does.
+      fields["cache-control"] = "no-store, no-transform";
       fields["x-accel-buffering"] = "no";
       return asEventStream(exchange.reply.raw.writeHead(200, fields));
     },

@@ -172,7 +172,10 @@ interface DocumentedHeader {
 
 const HEADERS: Readonly<Record<string, DocumentedHeader>> = {
   "X-Request-Id": { description: "Id of the request, in the log too", required: true },
-  "Cache-Control": { description: "Always `no-store`", required: true },
+  "Cache-Control": {
+    description: "`no-store`, on event streams `no-store, no-transform`: a proxy must not compress events",
+    required: true,
+  },
   Vary: { description: "`Origin` where an answer depends on it" },
   "X-Content-Type-Options": { description: "`nosniff` where it is not a snapshot or a stream" },
   "Access-Control-Allow-Origin": { description: "The page's origin, where it may read answers" },

@@ -22,6 +22,17 @@ export function storeUnavailable(cause: unknown): Unavailable {
   );
 }
 
+/** The files of the store were removed, replaced or made read-only; the log says what its operator must do. */
+export function storeLost(cause: unknown): Unavailable {
+  return new Unavailable(
+    503,
+    "store_unavailable",
+    "The files of this service's store are gone or cannot be written, and nothing was changed. The operator of the service must look at its log.",
+    30,
+    cause,
+  );
+}
+
 /** The connection was lost during a commit, and the outcome could not be looked up. */
 export function storeUncertain(cause: unknown): OutcomeUnknown {
   return new OutcomeUnknown(

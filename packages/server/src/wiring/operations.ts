@@ -3,6 +3,7 @@
 import { Counter, Gauge, type Registry } from "prom-client";
 import type { Clock } from "../core/ports/driven/clock.ts";
 import type { ProcessGauges } from "../core/ports/driven/admin-store.ts";
+import type { Logger } from "../core/ports/driven/logger.ts";
 import type { Store } from "../core/ports/driven/store.ts";
 import type { Readiness } from "../core/ports/driving/services.ts";
 import type { TokenUsage } from "../core/turn.ts";
@@ -99,6 +100,7 @@ export interface ReadinessOptions {
   /** True if no other process uses the store. */
   readonly isAlone: boolean;
   readonly clock: Pick<Clock, "monotonic">;
+  readonly logger: Pick<Logger, "error" | "info">;
 }
 
 /** Creates the readiness: ready while the store accepts writes and the service is not stopping. */
@@ -123,16 +125,21 @@ export function createReadiness(options: ReadinessOptions): Readiness & { stop()
  * Returns a function that probes the store. Concurrent callers share one probe, and later callers get its
  * result for `PROBED_MS`.
  */
-function cachedProbe({ store, clock }: ReadinessOptions): () => Promise<readonly string[]> {
+function cachedProbe({ store, clock, logger }: ReadinessOptions): () => Promise<readonly string[]> {
   let last: Promise<readonly string[]> | null = null;
   let goodUntil = 0;
+  let isFailing = false;
   const probe = async (): Promise<readonly string[]> => {
     // Shared until the probe ends, because a hanging store must not receive another probe each second.
     goodUntil = Infinity;
     try {
       await store.probe();
+      if (isFailing) logger.info({}, "the store takes writes again");
+      isFailing = false;
       return [];
-    } catch {
+    } catch (error) {
+      if (!isFailing) logger.error({ err: error }, "the store takes no writes; this node is not ready");
+      isFailing = true;
       return ["The store takes no writes. Look at the disk and at the log."];
     } finally {
       goodUntil = clock.monotonic() + PROBED_MS;

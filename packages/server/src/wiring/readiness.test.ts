@@ -12,10 +12,32 @@ function givenReadiness(isAlone = true) {
     await state.gate;
     if (state.fails) throw new Unavailable(507, "insufficient_storage", "Full.", 30);
   };
-  return { clock, state, readiness: createReadiness({ store: { probe }, isAlone, clock }) };
+  const logged: string[] = [];
+  const logger = {
+    error: (fields: object, text: string) => logged.push(`error: ${text} (${describeError(fields)})`),
+    info: (_fields: object, text: string) => logged.push(`info: ${text}`),
+  };
+  const readiness = createReadiness({ store: { probe }, isAlone, clock, logger });
+  return { clock, state, logged, readiness };
 }
 
+const describeError = (fields: object): string =>
+  "err" in fields && fields.err instanceof Error ? fields.err.message : "no error";
+
 describe("readiness", () => {
+  it("logs the cause once when the store stops taking writes, and its recovery", async () => {
+    const { clock, state, logged, readiness } = givenReadiness();
+    for (const fails of [false, true, true, false, false]) {
+      state.fails = fails;
+      await readiness.problems();
+      await clock.advance(1_000);
+    }
+    expect(logged).toEqual([
+      "error: the store takes no writes; this node is not ready (insufficient_storage: Full.)",
+      "info: the store takes writes again",
+    ]);
+  });
+
   it("holds while the store accepts writes", async () => {
     const { clock, state, readiness } = givenReadiness();
     expect(await readiness.problems()).toEqual([]);

@@ -90,7 +90,7 @@ export async function buildServer(config: Config, overrides: ServerOverrides): P
   onServerChange = () => service.dropMemory();
   const { apps, feed: updates } = service;
   const secrets = createSecretService(apps, vault);
-  const readiness = createReadiness({ store, isAlone: storage.isAlone, clock });
+  const readiness = createReadiness({ store, isAlone: storage.isAlone, clock, logger });
   const http = buildHttp({
     services: { ...service, updates, readiness, secrets },
     config: { ...config.server, bodyBytes: config.limits.bodyBytes },

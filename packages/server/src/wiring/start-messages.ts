@@ -1,5 +1,6 @@
 // User-facing messages about the start of the service.
 
+import { readFileSync } from "node:fs";
 import type { Config } from "../config/config.ts";
 import { describeFileError } from "../core/file-error.ts";
 
@@ -24,6 +25,30 @@ export function explainStartFailure(error: unknown, { server }: Pick<Config, "se
 export function explainIgnored(path: string, error: unknown): string {
   const advice = "It is ignored: remove it, or replace it with a file that the service's user can read.";
   return describeFileError(path, error, advice);
+}
+
+/** Open files below which a node with many event streams or connections runs out of them. */
+const FEWEST_FILES = 4096;
+
+/** Returns a warning if this process may open few files; `null` otherwise, and where the limit is unknown. */
+export function explainFewFiles(): string | null {
+  const limit = readFileLimit();
+  if (limit === null || limit >= FEWEST_FILES) return null;
+  return (
+    `This process may open only ${limit} files, and each event stream and connection needs one; beyond the limit, connections are dropped. ` +
+    "Raise it to 65536: LimitNOFILE in the systemd unit, ulimits.nofile in Compose, or ulimit -n."
+  );
+}
+
+/** Node raises the soft limit to the hard one when it starts. */
+function readFileLimit(): number | null {
+  try {
+    const limit = /^Max open files +(\d+)/m.exec(readFileSync("/proc/self/limits", "latin1"))?.[1];
+    return limit === undefined ? null : Number(limit);
+  } catch {
+    // The system is not Linux.
+    return null;
+  }
 }
 
 /** Returns true for errors other than user-facing refusals to start. */

@@ -63,7 +63,7 @@ function readStream(message: IncomingMessage): ReadStream {
   expect(message.headers).toMatchObject({
     "content-type": "text/event-stream",
     "x-vercel-ai-ui-message-stream": "v1",
-    "cache-control": "no-store",
+    "cache-control": "no-store, no-transform",
   });
   const chunks: UIMessageChunk[] = [];
   const wake = new Set<() => void>();

@@ -58,7 +58,7 @@ export class EventReader {
     });
     expect(message.statusCode).toBe(200);
     expect(message.headers["content-type"]).toMatch(/^text\/event-stream/);
-    expect(message.headers["cache-control"]).toBe("no-store");
+    expect(message.headers["cache-control"]).toBe("no-store, no-transform");
     return new EventReader(session, message, await documentOf(url));
   }
 

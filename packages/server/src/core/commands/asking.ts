@@ -42,7 +42,7 @@ export function askPerson(
       status: "pending",
       result: null,
       claim: null,
-      createdAt: draft.at,
+      createdAt: draft.recordedAt,
       expiresAt: draft.at + validMs,
       resolvedAt: null,
     });

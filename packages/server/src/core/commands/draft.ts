@@ -54,8 +54,13 @@ export interface UsedKey {
 }
 
 export class SessionDraft {
-  /** Milliseconds since the Unix epoch, on the store's clock. */
+  /** Milliseconds since the Unix epoch, on the store's clock, for expiry, leases and durations. */
   readonly at: number;
+  /**
+   * The time that the session records: `at`, or that of its last activity if the clock was set back, so that
+   * its messages and events stay in the order of their times.
+   */
+  recordedAt: number;
   readonly events: NumberedEvent[] = [];
   /** The JSON of `events`, in their order. */
   readonly eventTexts: string[] = [];
@@ -92,6 +97,7 @@ export class SessionDraft {
     this.#before = session;
     this.#session = session;
     this.at = at;
+    this.recordedAt = Math.max(at, session.updatedAt);
     this.#takeEpoch = takeEpoch;
   }
 
@@ -183,7 +189,7 @@ export class SessionDraft {
     const item: SystemEvent = {
       id: formatEventId(this.#session.incarnation, number),
       type,
-      created_at: new Date(this.at).toISOString(),
+      created_at: new Date(this.recordedAt).toISOString(),
       payload,
     };
     this.systemEvents.push({ number, item });
@@ -198,7 +204,7 @@ export class SessionDraft {
 
   addMessage(message: Omit<MessageRecord, "position" | "createdAt">): MessageRecord {
     const position = this.#session.messageCount + 1;
-    const added = { ...message, position, createdAt: this.at };
+    const added = { ...message, position, createdAt: this.recordedAt };
     this.update({ messageCount: position });
     this.addedMessages.push(added);
     this.#emitMessage("message_created", added);
@@ -266,6 +272,8 @@ export class SessionDraft {
     steps: readonly TurnStep[],
   ): void {
     this.addedMessages.push(...messages);
+    // The origin may be ahead of a clock that was set back.
+    this.recordedAt = Math.max(this.recordedAt, messages.at(-1)?.createdAt ?? 0);
     this.addedTurns.push(...turns);
     this.addedSteps.push(...steps);
     this.update({
@@ -298,7 +306,7 @@ export class SessionDraft {
     status: Exclude<ActionStatus, "pending">,
     result: JsonValue,
   ): ActionRecord {
-    const resolved = { ...action, status, result, claim: null, resolvedAt: this.at };
+    const resolved = { ...action, status, result, claim: null, resolvedAt: this.recordedAt };
     this.changedActions.set(action.id, resolved);
     this.addSystemEvent("action_resolved", { id: action.id, status, result });
     return resolved;
@@ -347,7 +355,7 @@ export class SessionDraft {
     const number = this.#session.head + 1;
     const { eventBytes: bytesBefore } = this.#session;
     const eventBytes = bytesBefore === null ? null : bytesBefore + Buffer.byteLength(text);
-    this.update({ head: number, updatedAt: this.at, eventBytes });
+    this.update({ head: number, updatedAt: this.recordedAt, eventBytes });
     this.events.push({ number, event });
     this.eventTexts.push(text);
     return number;

@@ -15,7 +15,7 @@ export const open = define({
     if (userState !== null && draft.mergeUserState(userState) === "too_large") return "user_state_too_large";
     if (publicKey === null) return "ok";
     const bound = draft.session.publicKey;
-    if (bound === null) draft.update({ publicKey, updatedAt: draft.at });
+    if (bound === null) draft.update({ publicKey, updatedAt: draft.recordedAt });
     return bound === null || bound === publicKey ? "ok" : "wallet_mismatch";
   },
   disposition: dispositionOf,

@@ -68,7 +68,7 @@ describe("GET /api/updates", () => {
     expect(message.statusCode).toBe(200);
     expect(message.headers).toMatchObject({
       "content-type": "text/event-stream",
-      "cache-control": "no-store",
+      "cache-control": "no-store, no-transform",
       "x-accel-buffering": "no",
       "x-request-id": "mine",
       "access-control-allow-origin": "http://localhost:5173",

@@ -2,7 +2,17 @@ import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { EVENT_LOG_MAX_BYTES } from "../../core/ports/driven/store.ts";
 import { givenStore, type OpenStore } from "./testing/given-store.ts";
-import { allEvents, chat, existing, open, record, rename, target } from "./testing/scenario.ts";
+import {
+  allEvents,
+  chat,
+  existing,
+  load,
+  open,
+  record,
+  rename,
+  startTurn,
+  target,
+} from "./testing/scenario.ts";
 
 export function describeEvents(openStore: OpenStore): void {
   describe("the event log", () => {
@@ -23,6 +33,22 @@ export function describeEvents(openStore: OpenStore): void {
       given.store.events.trim({ keepCount: 0, keepAfter: given.clock.now(), limit: 100, ...overrides });
 
     const numbers = async (id: string) => (await allEvents(given.store, id)).map(({ number }) => number);
+
+    it("has times that never go back when the clock is set back, like the session and its messages", async () => {
+      const id = randomUUID();
+      await startTurn(given.store, id, "one");
+      const before = given.clock.now();
+      given.clock.setBack(30 * 60_000);
+      await given.store.execute({ kind: "interrupt", target: existing(id), input: { streamed: null } });
+      await chat(given.store, id, "two");
+      const { session, messages, systemEvents } = await load(given.store, id);
+      expect(messages.map(({ createdAt }) => createdAt)).toEqual([before, before, before]);
+      expect(systemEvents.map(({ item }) => item.created_at)).toEqual([new Date(before).toISOString()]);
+      expect(session.updatedAt).toBe(before);
+      await given.clock.advance(31 * 60_000);
+      await chat(given.store, id, "three");
+      expect((await record(given.store, id)).updatedAt).toBe(before + 60_000);
+    });
 
     it("is read in pages after a number", async () => {
       const id = await renamedSession(5);

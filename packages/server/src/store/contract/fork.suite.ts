@@ -52,6 +52,18 @@ export function describeFork(openStore: OpenStore): void {
     const linesOf = async (id: string) =>
       (await messagesOf(given.store, id)).map(({ position, content }) => `${position} ${content}`);
 
+    it("is not older than its messages when the clock was set back", async () => {
+      const origin = await answered("one");
+      given.clock.setBack(60_000);
+      const copy = randomUUID();
+      await fork(origin, copy);
+      await chat(given.store, copy, "two", { app: "shop" });
+      const times = (await load(given.store, copy)).messages.map(({ createdAt }) => createdAt);
+      expect(times).toHaveLength(3);
+      expect(times).toEqual(times.toSorted((left, right) => left - right));
+      expect((await record(given.store, copy)).updatedAt).toBe(times.at(-1));
+    });
+
     it("copies turns with App, title, model, wallet and user state, and leaves the origin as it is", async () => {
       const { store, clock } = given;
       const origin = await answered("one", "two");

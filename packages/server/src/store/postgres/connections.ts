@@ -1,7 +1,9 @@
 // A bounded pool of connections with a limit on every wait, so that an unresponsive database causes an error
 // instead of a hang.
 
+import { readFileSync } from "node:fs";
 import { Client, Pool, types } from "pg";
+import { describeFileError } from "../../core/file-error.ts";
 import { commit, readBack, type TransactionName, type Transact } from "./commit.ts";
 import { breaksConnection, connectionLost } from "./failures.ts";
 import { StandbyWait, type Observer } from "./standby-wait.ts";
@@ -61,15 +63,35 @@ export function lockMs(statementMs: number): number {
   return Math.ceil(statementMs / 2);
 }
 
+/** URL parameters that name files. */
+const FILES = ["sslrootcert", "sslcert", "sslkey"];
+
+/** Throws with a user-facing message if a file that the URL names cannot be read. */
+function checkCertificateFiles(url: string): void {
+  const parameters = URL.parse(url)?.searchParams;
+  for (const name of FILES) {
+    const path = parameters?.get(name) ?? "";
+    if (path === "") continue;
+    try {
+      readFileSync(path);
+    } catch (error) {
+      const advice = "Put the certificate there, or correct the parameter in COLLOQUY_DATABASE_URL.";
+      throw new Error(describeFileError(`${name}=${path}`, error, advice), { cause: error });
+    }
+  }
+}
+
 export class Connections {
   readonly #pool: Pool;
   readonly #standbyWait: StandbyWait;
   readonly #onServer: (server: string) => void;
 
+  /** Throws with a user-facing message if a file that the URL names cannot be read. */
   constructor(options: ConnectionOptions) {
     const { url, connections = CONNECTIONS, connectMs = 3000, statementMs = STATEMENT_MS } = options;
     this.#standbyWait = options.standbyWait ?? new StandbyWait();
     this.#onServer = options.onServer ?? (() => undefined);
+    checkCertificateFiles(url);
     this.#pool = new Pool({
       connectionString: url,
       max: connections,

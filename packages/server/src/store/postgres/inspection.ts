@@ -2,6 +2,8 @@
 
 import { join } from "node:path";
 import { inspect, type Inspection } from "../inspection.ts";
+import { readMigrations } from "../migrations.ts";
+import { refuseForeignTables } from "./migrate.ts";
 import { Connections } from "./connections.ts";
 import { checkServer } from "./server-check.ts";
 import { prepare, runOn } from "./statement.ts";
@@ -47,7 +49,7 @@ const facts = prepare<
 export async function inspectPostgres(url: string, now: () => number): Promise<PostgresInspection> {
   const connections = new Connections({ url, connections: 1 });
   try {
-    const version = await checkServer(connections);
+    const { name: version } = await checkServer(connections);
     return await connections.use(async (connection) => {
       // The first run prepares the statement, so that the second is one round trip.
       await facts.get(connection);
@@ -55,8 +57,10 @@ export async function inspectPostgres(url: string, now: () => number): Promise<P
       const found = await facts.get(connection);
       const roundTripMs = now() - sentAt;
       if (found === undefined) throw new Error("The database does not answer");
+      const folder = join(import.meta.dirname, "migrations");
+      await refuseForeignTables(connection, readMigrations(folder));
       return {
-        ...(await runOn(connection, inspect(join(import.meta.dirname, "migrations")))),
+        ...(await runOn(connection, inspect(folder))),
         version,
         clockAheadMs: Math.round(found.now - (sentAt + roundTripMs / 2)),
         roundTripMs,

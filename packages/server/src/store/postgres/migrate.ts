@@ -34,6 +34,7 @@ const LOCK_CONTENTION: ReadonlySet<string | undefined> = new Set(["55P03", "40P0
  */
 export async function migrate(connections: Connections, migrations: readonly Migration[]): Promise<void> {
   await withMigrationLock(connections, async (connection) => {
+    await refuseForeignTables(connection, migrations);
     await connection.query(
       `CREATE TABLE IF NOT EXISTS schema_migrations
          (version integer PRIMARY KEY, name text NOT NULL, applied_at bigint NOT NULL)`,
@@ -41,6 +42,47 @@ export async function migrate(connections: Connections, migrations: readonly Mig
     refuseNewerSchema(await currentVersion(connection), migrations);
   });
   for (const migration of migrations) await applyWhenFree(connections, migration);
+}
+
+/**
+ * Rejects with a user-facing message if tables of another application have the names of ours: a
+ * `schema_migrations` with other columns, or any of our tables before the first migration.
+ */
+export async function refuseForeignTables(
+  connection: Connection,
+  migrations: readonly Migration[],
+): Promise<void> {
+  if ((await existing(connection, ["schema_migrations"])).length > 0) {
+    const { rows } = await connection.query(
+      `SELECT FROM pg_attribute WHERE attrelid = 'schema_migrations'::regclass
+       AND attname IN ('version', 'name', 'applied_at') AND NOT attisdropped`,
+    );
+    if (rows.length < 3) throw foreign("schema_migrations");
+    if ((await currentVersion(connection)) > 0) return;
+  }
+  const tables = (migrations[0]?.sql ?? "").matchAll(/^CREATE TABLE (\w+)/gm);
+  const [table] = await existing(
+    connection,
+    Array.from(tables, ([, name = ""]) => name),
+  );
+  if (table !== undefined) throw foreign(table);
+}
+
+/** Returns those of the names that tables or views have in the schema where tables are created. */
+async function existing(connection: Connection, names: readonly string[]): Promise<readonly string[]> {
+  const { rows } = await connection.query<{ readonly name: string }>(
+    `SELECT relname::text AS name FROM pg_class
+     WHERE relname = ANY($1) AND relnamespace = to_regnamespace(current_schema()::text) ORDER BY relname`,
+    [names],
+  );
+  return rows.map(({ name }) => name);
+}
+
+function foreign(table: string): Error {
+  return new Error(
+    `The database has a table ${table} of another application. ` +
+      "Give Colloquy a database of its own (CREATE DATABASE colloquy), and name it in COLLOQUY_DATABASE_URL.",
+  );
 }
 
 /**

@@ -5,6 +5,7 @@ import { usePostgres } from "../../../test/use-postgres.ts";
 import type { Store } from "../../core/ports/driven/store.ts";
 import { chat, everything, startTurn, step, accessTo } from "../contract/testing/scenario.ts";
 import { openPostgresStore } from "./open.ts";
+import { refusingToStart } from "./server-check.ts";
 
 describe.skipIf(await isWithoutPostgres())("openPostgresStore", () => {
   const server = usePostgres();
@@ -20,6 +21,42 @@ describe.skipIf(await isWithoutPostgres())("openPostgresStore", () => {
     const settings = "TEMPLATE template0 ENCODING 'SQL_ASCII' LOCALE_PROVIDER libc LOCALE 'C'";
     await server.query("postgres", `CREATE DATABASE ascii ${settings}`);
     await expect(openPostgresStore({ url: server.url("ascii") })).rejects.toThrow(/SQL_ASCII.*UTF8/);
+  });
+
+  it.each([
+    ["sessions", "CREATE TABLE sessions (sid varchar PRIMARY KEY, sess json)"],
+    ["schema_migrations", "CREATE TABLE schema_migrations (version varchar PRIMARY KEY)"],
+  ])("rejects a table %s of another application, and changes nothing", async (table, sql) => {
+    const database = await server.createDatabase();
+    await server.query(database, sql);
+    const message = new RegExp(`a table ${table} of another application.*CREATE DATABASE colloquy`);
+    await expect(openPostgresStore({ url: server.url(database) })).rejects.toThrow(message);
+    const tables =
+      "SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r'";
+    expect(await server.query(database, tables)).toEqual([{ relname: table }]);
+  });
+
+  it("rejects a database whose transactions are read-only", async () => {
+    const database = await server.createDatabase();
+    await server.query(database, `ALTER DATABASE ${database} SET default_transaction_read_only = on`);
+    await expect(openPostgresStore({ url: server.url(database) })).rejects.toThrow(
+      /transactions are read-only.*default_transaction_read_only = off/,
+    );
+  });
+
+  it.each(["sslrootcert", "sslcert", "sslkey"])(
+    "rejects a missing file in %s, and names it",
+    async (name) => {
+      const url = `${server.url("none")}?sslmode=verify-full&${name}=/none/ca.pem`;
+      await expect(openPostgresStore({ url })).rejects.toThrow(
+        `${name}=/none/ca.pem cannot be used: there is no such file or directory. Put the certificate there`,
+      );
+    },
+  );
+
+  it("rejects a search_path without a schema, and says what to create", async () => {
+    const url = `${server.url(await server.createDatabase())}?options=-c%20search_path%3Dnone`;
+    await expect(refusingToStart(() => openPostgresStore({ url }))).rejects.toThrow(/CREATE SCHEMA/);
   });
 
   it("rejects a database of a much newer version", async () => {

@@ -21,7 +21,7 @@ import {
 import { eventsOf } from "./events.ts";
 import { migrate } from "./migrate.ts";
 import { executeEachWith } from "./selections.ts";
-import { checkServer } from "./server-check.ts";
+import { checkPrimary } from "./server-check.ts";
 import { StandbyWait } from "./standby-wait.ts";
 import { sessionsOf } from "./sessions.ts";
 import { prepare } from "./statement.ts";
@@ -72,7 +72,7 @@ export async function openPostgresStore(given: PostgresStoreOptions): Promise<St
   const options = { ...given, standbyWait: new StandbyWait(onStandbyWait), onServer };
   const connections = new Connections(options);
   try {
-    await checkServer(connections);
+    await checkPrimary(connections);
     await migrate(connections, readMigrations(join(import.meta.dirname, "migrations")));
   } catch (error) {
     await connections.end();

@@ -52,7 +52,7 @@ interface Decided extends Decision {
 }
 
 export class Transaction {
-  /** The database's time in milliseconds since the Unix epoch, taken under the locks: it never goes back in one session. */
+  /** The database's time in milliseconds since the Unix epoch, taken under the locks. */
   readonly at: number;
   readonly name: TransactionName;
   readonly changes = new Changes();

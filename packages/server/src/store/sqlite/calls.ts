@@ -32,9 +32,12 @@ export interface Call {
   readonly parameters: readonly unknown[];
 }
 
-/** Why a call failed. A defect is a bug of this program; the other causes are the disk or another process. */
+/**
+ * Why a call failed. A defect is a bug of this program, `lost` a file that was removed or replaced or is
+ * read-only; the other causes are the disk or another process.
+ */
 export type Failure =
-  | { readonly kind: "full" | "unavailable"; readonly cause: string }
+  | { readonly kind: "full" | "unavailable" | "lost"; readonly cause: string }
   | { readonly kind: "defect"; readonly error: unknown };
 
 export type Outcome = { readonly value: unknown } | { readonly failure: Failure };

@@ -1,5 +1,6 @@
 // Opens the database file and brings it to this version's schema.
 
+import { statSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync, type SQLInputValue } from "node:sqlite";
 import type { Work } from "../shared.ts";
@@ -22,12 +23,14 @@ const SETTINGS = `
 `;
 
 export const DATABASE_FILE = "colloquy.db";
+const MASTER_KEY_FILE = "secret.key";
 
 /**
  * Opens the database and migrates it. `directory` is `null` for a database in memory; `at` is the recorded
  * time of new migrations.
  */
 export function openDatabase(directory: string | null, at: number): DatabaseSync {
+  if (directory !== null) refuseEmptied(directory);
   const database = connect(directory);
   try {
     migrate(database, readMigrations(join(import.meta.dirname, "migrations")), at);
@@ -36,6 +39,32 @@ export function openDatabase(directory: string | null, at: number): DatabaseSync
     database.close();
     throw error;
   }
+}
+
+/**
+ * Throws with a user-facing message if the database is missing or empty, although its directory was in use:
+ * it has a master key, or a log, which SQLite would discard.
+ */
+export function refuseEmptied(directory: string): void {
+  const path = join(directory, DATABASE_FILE);
+  const size = sizeOf(path);
+  if (size !== null && size > 0) return;
+  const sign =
+    (sizeOf(`${path}-wal`) ?? 0) > 0
+      ? `${DATABASE_FILE}-wal`
+      : size !== null && sizeOf(join(directory, MASTER_KEY_FILE)) !== null
+        ? MASTER_KEY_FILE
+        : null;
+  if (sign === null) return;
+  throw new Error(
+    `The database ${path} is ${size === null ? "missing" : "empty (0 bytes)"}, but ${sign} beside it belongs to an existing installation. ` +
+      "Restore a backup (docs/operations.md). To start without the old data, move the files of the directory away.",
+  );
+}
+
+/** Returns `null` if there is no such file. */
+function sizeOf(path: string): number | null {
+  return statSync(path, { throwIfNoEntry: false })?.size ?? null;
 }
 
 /** Opens the database without migrating it; creates it if it does not exist. */

@@ -2,6 +2,7 @@
 // defect.
 
 import type { Failure } from "./calls.ts";
+import { FilesLostError } from "./data-files.ts";
 
 /** Extended result codes (sqlite.org/rescode.html). */
 const IOERR_WRITE = 778;
@@ -40,6 +41,7 @@ export class FatalStoreError extends Error {
 
 /** Returns the failure of an error. Throws a `FatalStoreError` if the process must end. */
 export function failureOf(error: unknown): Failure {
+  if (error instanceof FilesLostError) return { kind: "lost", cause: error.message };
   const code = sqliteCode(error);
   if (code === null) return { kind: "defect", error };
   if (code === IOERR_FSYNC || code === IOERR_DIR_FSYNC) throw new FatalStoreError(error);

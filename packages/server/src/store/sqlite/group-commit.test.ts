@@ -33,8 +33,10 @@ describe("group commit", () => {
     const prepare = prepareIn(database);
     const transaction = prepareTransaction(prepare);
     const methods = prepareMethods(prepare, transaction);
-    commit = prepareCommit(database, transaction, {
-      get: (method) => extra.get(method) ?? methods.get(method),
+    commit = prepareCommit(database, {
+      transaction,
+      methods: { get: (method) => extra.get(method) ?? methods.get(method) },
+      files: { check: () => undefined },
     });
   });
   afterEach(() => {

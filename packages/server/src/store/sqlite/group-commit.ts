@@ -6,6 +6,7 @@ import type { DatabaseSync } from "node:sqlite";
 import type { SessionCommand } from "../../core/commands/index.ts";
 import type { Call, Outcome } from "./calls.ts";
 import { prepareIn } from "./database.ts";
+import type { DataFiles } from "./data-files.ts";
 import { failureOf } from "./failures.ts";
 import type { Methods } from "./methods.ts";
 import type { Transaction } from "./transaction.ts";
@@ -16,8 +17,19 @@ import type { Transaction } from "./transaction.ts";
  */
 export type Commit = (calls: readonly Call[]) => readonly Outcome[];
 
-export function prepareCommit(database: DatabaseSync, transaction: Transaction, methods: Methods): Commit {
-  const inTransaction = prepareTransactions(database, () => transaction.undone());
+/** The parts of a commit besides the database. */
+export interface CommitParts {
+  readonly transaction: Transaction;
+  readonly methods: Methods;
+  readonly files: Pick<DataFiles, "check">;
+}
+
+export function prepareCommit(database: DatabaseSync, { transaction, methods, files }: CommitParts): Commit {
+  const begin = prepareTransactions(database, () => transaction.undone());
+  const inTransaction: InTransaction = (writes, work) => {
+    if (writes) files.check();
+    return begin(writes, work);
+  };
   const run = ({ method, at, parameters }: Call): unknown => {
     const found = methods.get(method);
     if (found === undefined) throw new Error(`The store has no method ${method}`);

@@ -4,7 +4,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { inspect, type Inspection } from "../inspection.ts";
-import { DATABASE_FILE, prepareIn, prepareWork } from "./database.ts";
+import { DATABASE_FILE, prepareIn, prepareWork, refuseEmptied } from "./database.ts";
 import { lockFile } from "./lock.ts";
 
 export interface SqliteInspection extends Inspection {
@@ -14,6 +14,7 @@ export interface SqliteInspection extends Inspection {
 /** Returns `null` if there is no database yet. Throws SQLite's error if it cannot be read. */
 export function inspectSqlite(directory: string): SqliteInspection | null {
   const path = join(directory, DATABASE_FILE);
+  refuseEmptied(directory);
   if (!existsSync(path)) return null;
   const database = new DatabaseSync(path, { readOnly: true });
   try {

@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
-import { mkdtempSync, rmSync, statSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -19,6 +19,7 @@ import {
   step,
   target,
 } from "../contract/testing/scenario.ts";
+import { inspectSqlite } from "./inspection.ts";
 import { openSqliteStore } from "./open.ts";
 
 const PROGRAM = fileURLToPath(new URL("../../../test/store-process.ts", import.meta.url));
@@ -59,6 +60,25 @@ describe("openSqliteStore", () => {
     database.close();
     await expect(open()).rejects.toThrow(/schema version 99.*Start a newer Colloquy/);
     expect(onFatal).not.toHaveBeenCalled();
+  });
+
+  it.each([
+    ["empty", "secret.key", "key"],
+    ["empty", "colloquy.db-wal", "log"],
+    ["missing", "colloquy.db-wal", "log"],
+  ])("rejects an %s database beside %s, and changes neither", async (how, beside, content) => {
+    mkdirSync(directory, { recursive: true });
+    if (how === "empty") writeFileSync(join(directory, "colloquy.db"), "");
+    writeFileSync(join(directory, beside), content);
+    await expect(open()).rejects.toThrow(new RegExp(`is ${how}.*${beside} beside it.*Restore a backup`));
+    expect(() => inspectSqlite(directory)).toThrow(/Restore a backup/);
+    expect(readFileSync(join(directory, beside), "utf8")).toBe(content);
+  });
+
+  it("starts on an empty file that an interrupted first start left", async () => {
+    mkdirSync(directory, { recursive: true });
+    writeFileSync(join(directory, "colloquy.db"), "");
+    await (await open()).close();
   });
 
   it("rejects a call whose values cannot be stored, and completes the others", async () => {

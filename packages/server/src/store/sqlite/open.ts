@@ -7,7 +7,7 @@ import type { Selection, SessionCommand } from "../../core/commands/index.ts";
 import type { Clock } from "../../core/ports/driven/clock.ts";
 import type { Store } from "../../core/ports/driven/store.ts";
 import { sharedPorts } from "../shared-ports.ts";
-import { storeClosed, storeFull, storeUnavailable } from "../unavailable.ts";
+import { storeClosed, storeFull, storeLost, storeUnavailable } from "../unavailable.ts";
 import type {
   Call,
   Failure,
@@ -222,8 +222,10 @@ function settle(pending: Pending | undefined, outcome: Outcome): void {
   else pending?.reject(errorOf(outcome.failure));
 }
 
+const ERRORS = { full: storeFull, unavailable: storeUnavailable, lost: storeLost };
+
 function errorOf(failure: Failure): unknown {
   if (failure.kind === "defect") return failure.error;
   const cause = new Error(failure.cause);
-  return failure.kind === "full" ? storeFull(cause) : storeUnavailable(cause);
+  return ERRORS[failure.kind](cause);
 }

@@ -3,14 +3,18 @@
 
 import type { DatabaseSync } from "node:sqlite";
 import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from "node:worker_threads";
-import type { Call, FromWorker, Outcome, ToWorker, WorkerOptions } from "./calls.ts";
+import type { Call, Failure, FromWorker, Outcome, ToWorker, WorkerOptions } from "./calls.ts";
 import { createDirectory, inDirectory } from "./data-directory.ts";
+import { type DataFiles, watchFiles } from "./data-files.ts";
 import { openDatabase, prepareIn } from "./database.ts";
+import { failureOf } from "./failures.ts";
 import { prepareCommit } from "./group-commit.ts";
 import { lockDirectory } from "./lock.ts";
 import { prepareMethods } from "./methods.ts";
 import { prepareTransaction } from "./transaction.ts";
 import { prepareWal, type Wal } from "./wal.ts";
+
+const ALMOST_FULL = "The disk has no room for the largest write";
 
 if (parentPort === null) throw new Error("worker.ts is started by open.ts, as a worker thread");
 start(parentPort, workerData as WorkerOptions);
@@ -34,7 +38,9 @@ function serve(port: MessagePort, options: WorkerOptions): void {
   });
   const prepare = prepareIn(database);
   const transaction = prepareTransaction(prepare, isAlone);
-  const runCalls = prepareCommit(database, transaction, prepareMethods(prepare, transaction));
+  const files = watchFiles(database);
+  const methods = prepareMethods(prepare, transaction);
+  const runCalls = prepareCommit(database, { transaction, methods, files });
   const fail = (error: unknown): void => {
     post(port, { kind: "fatal", cause: error instanceof Error ? error.message : String(error) });
     port.close();
@@ -45,7 +51,7 @@ function serve(port: MessagePort, options: WorkerOptions): void {
     const { calls, close } = drain(port, first);
     try {
       if (calls.length > 0) {
-        const outcomes = afterPurge(calls, runCalls(calls), wal);
+        const outcomes = completed(calls, runCalls(calls), { wal, files });
         post(port, { kind: "outcomes", outcomes });
         wal.after(calls, outcomes);
       }
@@ -62,13 +68,38 @@ function serve(port: MessagePort, options: WorkerOptions): void {
   });
 }
 
-/** Purges if a call asks for it, and returns the outcomes with its answer. */
-function afterPurge(calls: readonly Call[], outcomes: readonly Outcome[], wal: Wal): readonly Outcome[] {
-  if (!calls.some(({ method }) => method === "purge")) return outcomes;
-  const value = wal.purge();
-  return outcomes.map((outcome, index) =>
-    calls[index]?.method === "purge" && "value" in outcome ? { value } : outcome,
-  );
+/**
+ * Returns the outcomes with what is done or known only after the commit: the answer of a purge, that a probe
+ * found a full disk, and that a write failed on a read-only file system, which SQLite does not distinguish
+ * from a full one.
+ */
+function completed(
+  calls: readonly Call[],
+  outcomes: readonly Outcome[],
+  { wal, files }: { readonly wal: Wal; readonly files: DataFiles },
+): readonly Outcome[] {
+  const purged = calls.some(({ method }) => method === "purge") ? wal.purge() : null;
+  const full = outcomes.some((outcome) => "failure" in outcome && outcome.failure.kind === "full")
+    ? failureToWrite(files)
+    : null;
+  return outcomes.map((outcome, index): Outcome => {
+    if ("failure" in outcome) {
+      return full !== null && outcome.failure.kind === "full" ? { failure: full } : outcome;
+    }
+    const method = calls[index]?.method;
+    if (method === "probe" && files.isFull()) return { failure: { kind: "full", cause: ALMOST_FULL } };
+    return method === "purge" ? { value: purged } : outcome;
+  });
+}
+
+/** Returns the failure of a read-only file system; `null` if it is writable. */
+function failureToWrite(files: DataFiles): Failure | null {
+  try {
+    files.checkWritable();
+    return null;
+  } catch (error) {
+    return failureOf(error);
+  }
 }
 
 /** Opens the database. On failure, releases the directory at once and not only when the thread has ended. */
