@@ -1,7 +1,7 @@
 // A bounded pool of connections with a limit on every wait, so that an unresponsive database causes an error
 // instead of a hang.
 
-import { Pool, types } from "pg";
+import { Client, Pool, types } from "pg";
 import { commit, readBack, type TransactionName } from "./commit.ts";
 import { breaksConnection, connectionLost } from "./failures.ts";
 import { send, together, type Connection } from "./statement.ts";
@@ -49,6 +49,16 @@ export function lockMs(statementMs: number): number {
   return Math.ceil(statementMs / 2);
 }
 
+/**
+ * Sets the server's limits. PgBouncer refuses or ignores them as parameters of the connection.
+ *
+ * A process that is paused in a transaction loses the transaction and its locks.
+ */
+function limits(statementMs: number): string {
+  return `SET statement_timeout = ${statementMs}; SET lock_timeout = ${lockMs(statementMs)};
+    SET idle_in_transaction_session_timeout = ${statementMs}`;
+}
+
 export class Connections {
   readonly #pool: Pool;
 
@@ -64,10 +74,6 @@ export class Connections {
       // Client-side timeout for an unresponsive server. Longer than the server's own limit, so that the
       // server's error arrives first if there is one.
       query_timeout: statementMs + 1000,
-      statement_timeout: statementMs,
-      lock_timeout: lockMs(statementMs),
-      // A process that is paused in a transaction loses the transaction and its locks.
-      idle_in_transaction_session_timeout: statementMs,
       types: {
         // Every number here is a time, a position or a key, and far below 2^53.
         getTypeParser: (oid: number, format?: "text" | "binary") =>
@@ -78,7 +84,10 @@ export class Connections {
     this.#pool.on("error", () => undefined);
     this.#pool.on("connect", (client) => {
       client.on("error", () => undefined);
-      client.query(PLANNING).catch(() => undefined);
+      // Sent before anything else. Without its limits, a connection must not be used.
+      client.query(`${PLANNING}; ${limits(statementMs)}`).catch(() => {
+        if (client instanceof Client) client.connection.stream.destroy();
+      });
     });
   }
 

@@ -22,6 +22,7 @@ import { eventsOf } from "./events.ts";
 import { migrate } from "./migrate.ts";
 import { executeEachWith } from "./selections.ts";
 import { checkServer } from "./server-check.ts";
+import { checkSessions } from "./session-check.ts";
 import { sessionsOf } from "./sessions.ts";
 import { prepare } from "./statement.ts";
 import { executeCopy, executeWithoutWriting } from "./transaction.ts";
@@ -54,6 +55,7 @@ const LEASE_WAIT_MS = 2000;
 export async function openPostgresStore(options: PostgresStoreOptions): Promise<Store> {
   const connections = new Connections(options);
   try {
+    await checkSessions(connections, options);
     await checkServer(connections);
     await migrate(connections, readMigrations(join(import.meta.dirname, "migrations")));
   } catch (error) {

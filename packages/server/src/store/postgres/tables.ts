@@ -14,6 +14,7 @@ import { isMoveUnfinished } from "../table-rows.ts";
 import { Connections, type Connection } from "./connections.ts";
 import { migrate } from "./migrate.ts";
 import { checkServer } from "./server-check.ts";
+import { checkSessions } from "./session-check.ts";
 import { prepare, runOn, send } from "./statement.ts";
 import { tableRowsOf, tablesOf } from "./table-rows.ts";
 
@@ -53,6 +54,7 @@ export async function withPostgresTables<Result>(
 ): Promise<Result> {
   const connections = new Connections({ url, connections: 1, statementMs: PATIENCE_MS });
   try {
+    await checkSessions(connections, { url });
     await checkServer(connections);
     const isGoingOn =
       access === "target" && (await connections.use((connection) => runOn(connection, isMoveUnfinished())));
