@@ -44,6 +44,8 @@ export const SLOW: readonly string[] = [
   "packages/server/src/moving/{migrate,moved-tables,sessions}.test.ts",
   "packages/server/src/{cli/moving,doctor/examine}.test.ts",
   "packages/server/test/postgres-server.test.ts",
+  // Environments of operators: poolers, proxies, containers, and the previous release.
+  "packages/server/test/environments/**/*.test.ts",
 ];
 
 /** Small files that take long. The sequencer starts them first, instead of by size. */

@@ -53,6 +53,7 @@ let readings = 0;
 
 const isBlockCleared = clearEnvironmentBlock();
 readEnvironmentFile();
+await useProxies(process.env);
 process.exitCode = parameters.length === 0 ? await serve({}) : await runCommand(parameters);
 if (!isService || process.exitCode !== 0) await endWhenWritten();
 
@@ -99,6 +100,16 @@ function reportExitDuringRead(): void {
   console.error(
     "Colloquy: The configuration file ended the process while it was read. Take process.exit, and errors that nothing catches, out of it and out of what it imports.",
   );
+}
+
+/** Must precede every request. Invalid variables are reported with the configuration. */
+async function useProxies(environment: Environment): Promise<void> {
+  if (!Object.keys(environment).some((name) => /^https?_proxy$/i.test(name))) return;
+  const [{ readEnvironment }, proxies] = await Promise.all([
+    import("./config/environment.ts"),
+    import("./wiring/proxies.ts"),
+  ]);
+  proxies.useProxies(readEnvironment(environment, process.cwd()).proxies);
 }
 
 /** Reads no configuration file, so that a key can be revoked even if the file is invalid. */

@@ -23,8 +23,8 @@ export async function isWithoutPostgres(): Promise<boolean> {
   return (await findPostgres()) === null;
 }
 
-/** Returns the user that runs the server, which refuses to run as root. */
-async function unprivileged(): Promise<SystemUser | null> {
+/** Returns the user for servers that refuse to run as root; `null` if this process does not run as root. */
+export async function unprivileged(): Promise<SystemUser | null> {
   if (process.getuid?.() !== 0) return null;
   for (const name of ["postgres", "nobody"]) {
     const uid = await run("id", ["-u", name]).catch(() => null);

@@ -3,6 +3,7 @@
 import type { z } from "zod";
 import type { AppSettings, ChainSettings, OperatorSettings } from "../core/app-settings.ts";
 import type { Hidden } from "../core/hidden.ts";
+import type { Proxies } from "../core/proxies.ts";
 import type { RateLimits } from "../core/rate-limits.ts";
 import type { LimitsSection, PROVIDER_KINDS, ProviderSection, RetentionSection } from "./file-schema.ts";
 
@@ -29,6 +30,8 @@ export interface Config {
   readonly databaseUrl: Hidden<string> | null;
   /** Comma-separated URLs of NATS servers for notifications; `null` to use the database. Requires `databaseUrl`. */
   readonly natsUrl: Hidden<string> | null;
+  /** Proxies for requests to models, tools, issuers and chains. */
+  readonly proxies: Proxies;
   /** First key for `/api/admin`. Without it and without `operators`, there is no admin API. */
   readonly adminKey: Hidden<string> | null;
   /** Tokens for `/api/admin`; `null` for none. */

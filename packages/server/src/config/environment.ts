@@ -77,6 +77,11 @@ export function readEnvironment(environment: Environment, workingDirectory: stri
   ): Hidden<string> | null => take(name, readSecret(environment, name), null, parse);
   const path = (text: string): Parsed<string> => ({ value: resolve(workingDirectory, text) });
 
+  const readProxy = (name: string): Hidden<URL> | null => {
+    const { variable, text } = eitherCase(environment, name);
+    return take<Hidden<URL> | null>(variable, { text }, null, parseProxyUrl);
+  };
+
   const host = read("HOST", "127.0.0.1", parseHost);
   const named = read<readonly string[]>("COLLOQUY_ALLOWED_HOSTS", [], (text) =>
     parseList(text, parseAllowedHost),
@@ -108,6 +113,13 @@ export function readEnvironment(environment: Environment, workingDirectory: stri
     databaseUrl,
     natsUrl,
     adminKey: secret("COLLOQUY_ADMIN_KEY", parseAdminKey),
+    proxies: {
+      https: readProxy("HTTPS_PROXY"),
+      http: readProxy("HTTP_PROXY"),
+      direct: eitherCase(environment, "NO_PROXY")
+        .text.split(/[\s,]+/)
+        .filter((entry) => entry !== ""),
+    },
     problems,
     warnings: [
       ...warnings(settings),
@@ -145,6 +157,24 @@ export function exposureProblems(settings: EnvironmentSettings): readonly Config
 
 /** The parsed value of a variable, or a sentence that says what is wrong with it. */
 type Parsed<Value> = { readonly value: Value } | { readonly problem: string };
+
+/** Reads a variable of other programs in lower case, which takes precedence, or else in upper case. */
+function eitherCase(
+  environment: Environment,
+  name: string,
+): { readonly variable: string; readonly text: string } {
+  const lower = variableText(environment, name.toLowerCase());
+  if (lower !== "") return { variable: name.toLowerCase(), text: lower };
+  return { variable: name, text: variableText(environment, name) };
+}
+
+function parseProxyUrl(text: string): Parsed<Hidden<URL>> {
+  // Like curl, accept an address without a scheme.
+  const url = URL.parse(text.includes("://") ? text : `http://${text}`);
+  return url !== null && ["http:", "https:"].includes(url.protocol)
+    ? { value: new Hidden(url) }
+    : { problem: "must be the URL of an HTTP proxy, such as http://proxy.example.com:3128." };
+}
 
 function parseSecretKey(text: string): Parsed<Hidden<string>> {
   const parsed = parseMasterKeys(text);

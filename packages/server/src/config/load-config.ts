@@ -168,6 +168,7 @@ function complete(
     secretKey: environment.secretKey,
     databaseUrl: environment.databaseUrl,
     natsUrl: environment.natsUrl,
+    proxies: environment.proxies,
     adminKey: environment.adminKey,
     operators: content.operators === undefined ? null : withKeySource(content.operators),
   };

@@ -13,6 +13,7 @@ import { examineBus } from "./bus.ts";
 import { examinePostgres, examineSqlite } from "./database.ts";
 import { broken, type Finding, ok, skipped, warning, failed } from "./finding.ts";
 import { examineKeys } from "./keys.ts";
+import { examineProxies } from "./proxies.ts";
 import { examineToolSources } from "./tool-sources.ts";
 
 /** `models` also calls each model, which costs a few tokens. */
@@ -37,6 +38,7 @@ export async function examine(
     ok("configuration", `It is valid${where}.`),
     ...warnings,
     ...(await examineServices(config)),
+    ...examineProxies(config),
   ];
   if (!models) return found;
   const [{ createModels }, { examineModels }] = await Promise.all([

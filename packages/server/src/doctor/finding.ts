@@ -6,7 +6,7 @@ import { refuseNewerSchema, type SchemaState } from "../store/migrations.ts";
 export type Health = "ok" | "warning" | "broken" | "skipped";
 
 export interface Finding {
-  /** The checked part: `configuration`, `data directory`, `database`, `clock`, `bus`, `keys`, `tools` or `model`. */
+  /** The checked part: `configuration`, `data directory`, `database`, `clock`, `bus`, `keys`, `tools`, `proxy` or `model`. */
   readonly about: string;
   readonly health: Health;
   /** The result, as a sentence. */

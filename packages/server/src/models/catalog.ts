@@ -6,6 +6,7 @@ import {
   type LanguageModelV4CallOptions,
 } from "@ai-sdk/provider";
 import { boundResponses, type BodyBound } from "../core/bounded-body.ts";
+import { PROVIDER_URLS } from "../core/provider-addresses.ts";
 import type { Clock } from "../core/ports/driven/clock.ts";
 import type { ModelCatalog, PromptRules } from "../core/ports/driven/model.ts";
 import { contextWindowOf, type ProviderKind } from "./context-window.ts";
@@ -153,7 +154,7 @@ async function openProvider(name: string, settings: HostedSettings): Promise<Mod
   switch (settings.kind) {
     case "openai": {
       const { createOpenAI } = await import("@ai-sdk/openai");
-      const baseURL = settings.baseURL ?? "https://api.openai.com/v1";
+      const baseURL = settings.baseURL ?? PROVIDER_URLS.openai;
       const provider = createOpenAI({ baseURL, headers, fetch, apiKey: settings.apiKey ?? missingKey(name) });
       // The Responses API, also the package's default: reasoning models keep their reasoning between the
       // steps of a turn, and new models and features appear there first. Servers that only support chat
@@ -162,7 +163,7 @@ async function openProvider(name: string, settings: HostedSettings): Promise<Mod
     }
     case "anthropic": {
       const { createAnthropic } = await import("@ai-sdk/anthropic");
-      const baseURL = settings.baseURL ?? "https://api.anthropic.com/v1";
+      const baseURL = settings.baseURL ?? PROVIDER_URLS.anthropic;
       const credentials =
         settings.apiKey === undefined ? { authToken: missingKey(name) } : { apiKey: settings.apiKey };
       const provider = createAnthropic({ baseURL, headers, fetch, ...credentials });
@@ -170,7 +171,7 @@ async function openProvider(name: string, settings: HostedSettings): Promise<Mod
     }
     case "google": {
       const { createGoogle } = await import("@ai-sdk/google");
-      const baseURL = settings.baseURL ?? "https://generativelanguage.googleapis.com/v1beta";
+      const baseURL = settings.baseURL ?? PROVIDER_URLS.google;
       const provider = createGoogle({ baseURL, headers, fetch, apiKey: settings.apiKey ?? missingKey(name) });
       return (modelId) => provider.chat(modelId);
     }

@@ -13,6 +13,7 @@ import {
 } from "@ai-sdk/provider";
 import { isJsonObject } from "../core/json.ts";
 import type { ModelFailure } from "../core/ports/driven/model.ts";
+import { ProxyFailure } from "../core/proxies.ts";
 
 export type ModelFailureCode =
   | "model_auth"
@@ -196,6 +197,12 @@ function isInvalidKey(text: string): boolean {
 /** Classifies connections that were refused, broke, timed out or were aborted; `null` for other errors. */
 function describeBreak(error: unknown): Failure | null {
   const chain = causesOf(error);
+  const proxy = chain.find((cause) => cause instanceof ProxyFailure);
+  if (proxy !== undefined) {
+    const why = proxy.publicReason;
+    const message = `The assistant's model was not asked, because ${why}. Try again, or ask the operator to check the proxy.`;
+    return failure("model_unavailable", proxy.isRetryable, undefined, message);
+  }
   const names = chain.map(nameOf);
   const codes = chain.map(({ code }) => (typeof code === "string" ? code : ""));
   if (names.includes("TimeoutError") || codes.some((code) => networkTimeouts.has(code))) {

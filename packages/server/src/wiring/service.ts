@@ -281,7 +281,7 @@ export function createTools(
   isDemo: (rig: string) => boolean,
 ): AppTools {
   const builtIn: Readonly<Record<string, Tool>> = builtInTools(clock);
-  const outbound = createOutbound({ clock });
+  const outbound = createOutbound({ clock, proxies: config.proxies });
   const plan: AppToolsOptions["plan"] = (app, { tools }) => [
     planDemoTools(isDemo, tools.isUnconfigured === true),
     planOwnTools(tools.own, logger),

@@ -81,6 +81,16 @@ function checkCertificateFiles(url: string): void {
   }
 }
 
+/**
+ * Sets the server's limits. PgBouncer refuses or ignores them as parameters of the connection.
+ *
+ * A process that is paused in a transaction loses the transaction and its locks.
+ */
+function limits(statementMs: number): string {
+  return `SET statement_timeout = ${statementMs}; SET lock_timeout = ${lockMs(statementMs)};
+    SET idle_in_transaction_session_timeout = ${statementMs}`;
+}
+
 export class Connections {
   readonly #pool: Pool;
   readonly #standbyWait: StandbyWait;
@@ -102,10 +112,6 @@ export class Connections {
       // Client-side timeout for an unresponsive server. Longer than the server's own limit, so that the
       // server's error arrives first if there is one.
       query_timeout: statementMs + 1000,
-      statement_timeout: statementMs,
-      lock_timeout: lockMs(statementMs),
-      // A process that is paused in a transaction loses the transaction and its locks.
-      idle_in_transaction_session_timeout: statementMs,
       types: {
         // Every number here is a time, a position or a key, and far below 2^53.
         getTypeParser: (oid: number, format?: "text" | "binary") =>
@@ -116,8 +122,8 @@ export class Connections {
     this.#pool.on("error", () => undefined);
     this.#pool.on("connect", (client) => {
       client.on("error", () => undefined);
-      // Nothing may be committed without these settings.
-      client.query(`${PLANNING}; ${DURABLE}`).catch(() => {
+      // Sent before anything else. Without these settings, a connection must not be used.
+      client.query(`${PLANNING}; ${DURABLE}; ${limits(statementMs)}`).catch(() => {
         if (client instanceof Client) client.connection.stream.destroy();
       });
     });

@@ -6,6 +6,7 @@ import { readMigrations } from "../migrations.ts";
 import { refuseForeignTables } from "./migrate.ts";
 import { Connections } from "./connections.ts";
 import { checkServer } from "./server-check.ts";
+import { checkSessions } from "./session-check.ts";
 import { prepare, runOn } from "./statement.ts";
 
 export interface PostgresInspection extends Inspection {
@@ -49,6 +50,7 @@ const facts = prepare<
 export async function inspectPostgres(url: string, now: () => number): Promise<PostgresInspection> {
   const connections = new Connections({ url, connections: 1 });
   try {
+    await checkSessions(connections, { url });
     const { name: version } = await checkServer(connections);
     return await connections.use(async (connection) => {
       // The first run prepares the statement, so that the second is one round trip.

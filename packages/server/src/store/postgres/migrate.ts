@@ -118,9 +118,16 @@ async function withMigrationLock(
         throw new Error("Another process has been migrating the database for an hour");
       await sleep(POLL_MS);
     }
+    const { rows } = await connection.query<{ readonly lock: string; readonly statement: string }>(
+      "SELECT current_setting('lock_timeout') AS lock, current_setting('statement_timeout') AS statement",
+    );
     await connection.query("SET lock_timeout = 0; SET statement_timeout = 0");
     await work(connection);
-    await connection.query(`RESET lock_timeout; RESET statement_timeout; SELECT pg_advisory_unlock(${LOCK})`);
+    await connection.query(
+      `SELECT set_config('lock_timeout', $1, false), set_config('statement_timeout', $2, false),
+         pg_advisory_unlock(${LOCK})`,
+      [rows[0]?.lock, rows[0]?.statement],
+    );
   });
 }
 

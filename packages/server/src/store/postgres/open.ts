@@ -22,6 +22,7 @@ import { eventsOf } from "./events.ts";
 import { migrate } from "./migrate.ts";
 import { executeEachWith } from "./selections.ts";
 import { checkPrimary } from "./server-check.ts";
+import { checkSessions } from "./session-check.ts";
 import { StandbyWait } from "./standby-wait.ts";
 import { sessionsOf } from "./sessions.ts";
 import { prepare } from "./statement.ts";
@@ -72,6 +73,7 @@ export async function openPostgresStore(given: PostgresStoreOptions): Promise<St
   const options = { ...given, standbyWait: new StandbyWait(onStandbyWait), onServer };
   const connections = new Connections(options);
   try {
+    await checkSessions(connections, options);
     await checkPrimary(connections);
     await migrate(connections, readMigrations(join(import.meta.dirname, "migrations")));
   } catch (error) {

@@ -16,6 +16,7 @@ import { Connections, type Connection } from "./connections.ts";
 import { connectionLost } from "./failures.ts";
 import { migrate } from "./migrate.ts";
 import { checkServer } from "./server-check.ts";
+import { checkSessions } from "./session-check.ts";
 import { prepare, runOn, send } from "./statement.ts";
 import { tableRowsOf, tablesOf } from "./table-rows.ts";
 
@@ -55,6 +56,7 @@ export async function withPostgresTables<Result>(
 ): Promise<Result> {
   const connections = new Connections({ url, connections: 1, statementMs: PATIENCE_MS });
   try {
+    await checkSessions(connections, { url });
     await checkServer(connections);
     const isGoingOn =
       access === "target" && (await connections.use((connection) => runOn(connection, isMoveUnfinished())));

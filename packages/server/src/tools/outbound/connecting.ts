@@ -5,8 +5,11 @@
 import { lookup as lookUpAddress } from "node:dns/promises";
 import { isIP, type LookupFunction } from "node:net";
 import { Agent, buildConnector } from "undici";
+import { NO_PROXIES, type Proxies } from "../../core/proxies.ts";
 import { addressKind, type AddressKind } from "./address-kind.ts";
 import { OutboundError } from "./outbound-error.ts";
+import { proxyFor } from "./proxy-for.ts";
+import { createTunnel } from "./proxy-tunnel.ts";
 
 /** Resolves a host to all its addresses. */
 export type Resolve = (hostname: string) => Promise<readonly string[]>;
@@ -14,6 +17,8 @@ export type Resolve = (hostname: string) => Promise<readonly string[]>;
 export interface ConnectionParts {
   readonly resolve?: Resolve;
   readonly kindOf?: (address: string) => AddressKind;
+  /** Proxies for https; none when absent. */
+  readonly proxies?: Proxies;
   /** Certificates (PEM) to trust in addition to those of the platform. */
   readonly certificates?: readonly string[];
 }
@@ -60,7 +65,12 @@ export function createAgents(parts: ConnectionParts): Agents {
     throw new TypeError("A request to a public address must be encrypted.");
   };
   const agent = (plain: buildConnector.connector, encrypted: Reach): Agent => {
-    const secure = createConnector(encrypted, parts);
+    const direct = createConnector(encrypted, parts);
+    const secure: buildConnector.connector = (options, callback) => {
+      const proxy = proxyFor(new URL(`https://${options.host}`), parts.proxies ?? NO_PROXIES);
+      const connect = proxy === null ? direct : createProxyConnector(proxy, encrypted, parts);
+      connect(options, callback);
+    };
     return new Agent({
       connect: (options, callback) => (options.protocol === "https:" ? secure : plain)(options, callback),
       // The caller limits the duration of a request, on the service's clock.
@@ -75,14 +85,34 @@ export function createAgents(parts: ConnectionParts): Agents {
   };
 }
 
+/**
+ * Connects through a proxy, which resolves the name: only an address in the URL can be checked here. Requests over
+ * http never use a proxy, because they may only go to private addresses, which the guard must see.
+ */
+function createProxyConnector(
+  proxy: URL,
+  reach: Reach,
+  { kindOf = addressKind, certificates }: ConnectionParts,
+): buildConnector.connector {
+  const tunnel = createTunnel(proxy, certificates);
+  return (options, callback) => {
+    const host = options.hostname;
+    const reason = isIP(host) === 0 ? null : reach[kindOf(host)];
+    if (reason === null) tunnel(options, callback);
+    else callback(refusedAddress(host, reason), null);
+  };
+}
+
+function refusedAddress(host: string, reason: string): OutboundError {
+  return new OutboundError("refused", `The request to ${host} was refused: its address ${reason}.`);
+}
+
 function createConnector(reach: Reach, parts: ConnectionParts): buildConnector.connector {
   const { resolve = resolveWithSystem, kindOf = addressKind, certificates } = parts;
   const check = (host: string, addresses: readonly string[]): void => {
     for (const address of addresses) {
       const reason = reach[kindOf(address)];
-      if (reason !== null) {
-        throw new OutboundError("refused", `The request to ${host} was refused: its address ${reason}.`);
-      }
+      if (reason !== null) throw refusedAddress(host, reason);
     }
   };
   const lookup: LookupFunction = (hostname, options, callback) => {

@@ -1,4 +1,5 @@
 import { EncodingRefused } from "../../core/bounded-body.ts";
+import { ProxyFailure } from "../../core/proxies.ts";
 
 /**
  * - `refused`: the guard does not allow the request.
@@ -42,6 +43,11 @@ export function describeFailure(host: string, error: unknown): OutboundError {
   const chain = causes(error);
   const own = chain.find((cause) => cause instanceof OutboundError);
   if (own !== undefined) return own;
+  const proxy = chain.find((cause) => cause instanceof ProxyFailure);
+  if (proxy !== undefined) {
+    const why = `${host} cannot be reached: ${proxy.publicReason}.`;
+    return new OutboundError("unreachable", why, { cause: error });
+  }
   const encoding = chain.find((cause) => cause instanceof EncodingRefused);
   if (encoding !== undefined) {
     return new OutboundError("failed", `The answer of ${host} cannot be read. ${encoding.message}`, {

@@ -33,7 +33,7 @@ export interface OutboundOptions {
 export interface Outbound {
   /**
    * Like `fetch`, but guarded. Follows at most 3 redirects, each checked like the first request; across
-   * origins, only headers that cannot hold a key are kept. Proxy environment variables are ignored.
+   * origins, only headers that cannot hold a key are kept.
    *
    * @throws OutboundError if the request is refused or fails. The body errors with one if it breaks off or is
    *   too large.

@@ -134,7 +134,7 @@ export function isHexBytes(value: unknown): value is `0x${string}` {
 /** Returns the error code of a failed connection (`ECONNREFUSED`), which does not reveal the address. */
 function codeOf(error: unknown): string {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
-    if ("code" in cause && typeof cause.code === "string" && /^[A-Z_]+$/.test(cause.code))
+    if ("code" in cause && typeof cause.code === "string" && /^[A-Z][A-Z0-9_]+$/.test(cause.code))
       return ` (${cause.code})`;
   }
   return "";
