@@ -26,7 +26,17 @@ export function startIn(
   environment: Readonly<Record<string, string>>,
   ...parameters: readonly string[]
 ): Started {
-  const child = spawn(process.execPath, [MAIN, ...parameters], {
+  return startMain(MAIN, place, environment, ...parameters);
+}
+
+/** Like `startIn`, with another version's main.ts. */
+export function startMain(
+  main: string,
+  place: string,
+  environment: Readonly<Record<string, string>>,
+  ...parameters: readonly string[]
+): Started {
+  const child = spawn(process.execPath, [main, ...parameters], {
     cwd: place,
     env: { ...BARE_ENVIRONMENT, PORT: "0", ...environment },
   });
