@@ -105,11 +105,11 @@ function reportExitDuringRead(): void {
 /** Must precede every request. Invalid variables are reported with the configuration. */
 async function useProxies(environment: Environment): Promise<void> {
   if (!Object.keys(environment).some((name) => /^https?_proxy$/i.test(name))) return;
-  const [{ readEnvironment }, proxies] = await Promise.all([
+  const [{ readEnvironment }, { useProxies: sendThrough }] = await Promise.all([
     import("./config/environment.ts"),
     import("./wiring/proxies.ts"),
   ]);
-  proxies.useProxies(readEnvironment(environment, process.cwd()).proxies);
+  sendThrough(readEnvironment(environment, process.cwd()).proxies);
 }
 
 /** Reads no configuration file, so that a key can be revoked even if the file is invalid. */

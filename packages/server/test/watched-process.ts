@@ -35,6 +35,16 @@ export function startWithFiles(place: string, files: number): Started {
   return watch(place, {}, ["sh", "-c", limited, process.execPath, MAIN]);
 }
 
+/** Like `startIn`, with another version's main.ts. */
+export function startMain(
+  main: string,
+  place: string,
+  environment: Readonly<Record<string, string>>,
+  ...parameters: readonly string[]
+): Started {
+  return watch(place, environment, [process.execPath, main, ...parameters]);
+}
+
 function watch(
   place: string,
   environment: Readonly<Record<string, string>>,

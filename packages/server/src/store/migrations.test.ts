@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -6,6 +6,18 @@ import { readMigrations } from "./migrations.ts";
 
 /** Schema version of the last release. That version runs on a database that is one migration ahead, beside this one and after a rollback. */
 const RELEASED_SCHEMA = 5;
+
+it("no INSERT relies on the order of columns, because the next version may add one", () => {
+  const positional = /\bINSERT\s+(?:OR\s+\w+\s+)?INTO\s+[\w.${}"]+\s+(?:AS\s+\w+\s+)?(?:VALUES|SELECT)\b/i;
+  const files = globSync("**/*.{ts,sql}", { cwd: import.meta.dirname }).filter(
+    (file) => !/\.(?:test|suite)\.ts$|\/testing\//.test(file),
+  );
+  const inserting = files
+    .map((file) => [file, readFileSync(join(import.meta.dirname, file), "utf8")] as const)
+    .filter(([, text]) => /\bINSERT\s+(?:OR\s+\w+\s+)?INTO\b/i.test(text));
+  expect(inserting.length).toBeGreaterThan(5);
+  expect(inserting.flatMap(([file, text]) => (positional.test(text) ? [file] : []))).toEqual([]);
+});
 
 it.each(["sqlite", "postgres"])("%s has at most one migration more than the last release", (adapter) => {
   const ours = readMigrations(join(import.meta.dirname, adapter, "migrations"));

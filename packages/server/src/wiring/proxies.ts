@@ -12,7 +12,7 @@ export function useProxies(proxies: Proxies): void {
       factory: (origin, options) => {
         const url = new URL(origin);
         const proxy = proxyFor(url, proxies);
-        if (proxy === null) return new Pool(url, options as Pool.Options);
+        if (proxy === null) return new Pool(url, options);
         if (url.protocol === "https:") {
           return new Pool(url, { ...(options as Pool.Options), connect: createTunnel(proxy) });
         }
