@@ -173,9 +173,11 @@ export function describeFork(openStore: OpenStore): void {
       await chat(store, origin, "two");
       await chat(store, origin, "three");
       await complete(store, first, "answer to one");
-      const [claimed] = await claimTurns(store);
-      if (typeof claimed?.outcome !== "object") throw new Error("The second turn was not claimed");
-      await complete(store, claimed.outcome as StartedTurn, "answer to two");
+      // Turns of other tests may be runnable too.
+      const claimed = (await claimTurns(store, { count: 100 })).map(({ outcome }) => outcome as StartedTurn);
+      const second = claimed.find(({ sessionId }) => sessionId === origin);
+      if (second === undefined) throw new Error("The second turn was not claimed");
+      await complete(store, second, "answer to two");
       const stored = await messagesOf(store, origin);
       expect(stored.map(({ content }) => content)).toEqual([
         "one",

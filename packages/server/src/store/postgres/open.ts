@@ -73,7 +73,7 @@ export async function openPostgresStore(given: PostgresStoreOptions): Promise<St
   const options = { ...given, standbyWait: new StandbyWait(onStandbyWait), onServer };
   const connections = new Connections(options);
   try {
-    await checkSessions(connections, options);
+    await checkSessions(connections, given);
     await checkPrimary(connections);
     await migrate(connections, readMigrations(join(import.meta.dirname, "migrations")));
   } catch (error) {
