@@ -89,7 +89,7 @@ const TLS_REMEDIES: Readonly<Record<string, string>> = {
 };
 
 /** Returns a message if the database's certificate is the reason of `error`; `null` otherwise. */
-export function explainCertificate(error: unknown): string | null {
+function explainCertificate(error: unknown): string | null {
   const reason = error instanceof Error && error.name === LOST ? error.cause : error;
   if (!(reason instanceof Error) || !("code" in reason)) return null;
   const remedy = TLS_REMEDIES[String(reason.code)];

@@ -78,7 +78,9 @@ describe("openSqliteStore", () => {
   it("starts on an empty file that an interrupted first start left", async () => {
     mkdirSync(directory, { recursive: true });
     writeFileSync(join(directory, "colloquy.db"), "");
-    await (await open()).close();
+    const store = await open();
+    await expect(store.probe()).resolves.toBeUndefined();
+    await store.close();
   });
 
   it("rejects a call whose values cannot be stored, and completes the others", async () => {
