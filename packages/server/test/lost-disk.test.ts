@@ -2,7 +2,7 @@
 // mounted for real, where this user may do that.
 
 import { execFile } from "node:child_process";
-import { existsSync, mkdtempSync, readdirSync, readlinkSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readlinkSync, statSync } from "node:fs";
 import { copyFile, mkdir, mkdtemp, rename, rm, statfs, truncate, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
@@ -12,6 +12,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type Answer, chat, expectProblem, newSession, send, state, whenIdle } from "./black-box/client.ts";
 import { Program } from "./black-box/server.ts";
 import { isWithout } from "./programs.ts";
+import { startIn } from "./watched-process.ts";
 
 const run = promisify(execFile);
 const FILES = ["colloquy.db", "colloquy.db-wal", "colloquy.db-shm"];
@@ -144,12 +145,28 @@ describe.skipIf(!(await mayMount()) || (await isWithout("mkfs.ext4", "losetup"))
       await run("mkfs.ext4", ["-q", "-F", image]);
       await run("mount", ["-o", "loop,errors=remount-ro", image, data]);
       const { url, known } = await start();
+      await untilErased(url);
       const { stdout } = await run("losetup", ["-j", image, "-O", "NAME", "-n"]);
       await writeFile(`/sys/fs/ext4/${basename(stdout.trim())}/trigger_fs_error`, "1");
       await expectRefusal(url, known, /read-only/);
+      await program?.stop("SIGKILL");
+      const again = startIn(folder, { COLLOQUY_DATA_DIR: data });
+      expect(await again.exited()).toMatchObject({ code: 1 });
+      expect(again.errors()).toMatch(/^Colloquy cannot start: .*Read-only file system/);
     });
   },
 );
+
+/**
+ * Resolves when no erasure of the log is due, whose failing fsync would end the process: that of a delete
+ * comes after that of the start.
+ */
+async function untilErased(url: string): Promise<void> {
+  const session = newSession();
+  await send(url, "POST", "/api/sessions", { session });
+  expect((await send(url, "DELETE", `/api/sessions/${session}`)).status).toBeLessThan(300);
+  await expect.poll(() => statSync(join(data, "colloquy.db-wal")).size, { timeout: 20_000 }).toBe(0);
+}
 
 /** Copies the open files of the data from a process, and returns the folder of the copies. */
 async function rescue(pid: number): Promise<string> {

@@ -9,6 +9,7 @@ import {
   load,
   open,
   record,
+  remove,
   rename,
   startTurn,
   target,
@@ -48,6 +49,7 @@ export function describeEvents(openStore: OpenStore): void {
       await given.clock.advance(31 * 60_000);
       await chat(given.store, id, "three");
       expect((await record(given.store, id)).updatedAt).toBe(before + 60_000);
+      await remove(given.store, existing(id));
     });
 
     it("is read in pages after a number", async () => {

@@ -57,9 +57,10 @@ export function describeFork(openStore: OpenStore): void {
       given.clock.setBack(60_000);
       const copy = randomUUID();
       await fork(origin, copy);
-      await chat(given.store, copy, "two", { app: "shop" });
+      const turn = await startTurn(given.store, copy, "two", { app: "shop" });
+      await complete(given.store, turn, "answer to two");
       const times = (await load(given.store, copy)).messages.map(({ createdAt }) => createdAt);
-      expect(times).toHaveLength(3);
+      expect(times).toHaveLength(4);
       expect(times).toEqual(times.toSorted((left, right) => left - right));
       expect((await record(given.store, copy)).updatedAt).toBe(times.at(-1));
     });
