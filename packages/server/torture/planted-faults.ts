@@ -28,7 +28,7 @@ export const PLANTS: Readonly<Record<string, Plant>> = {
       },
       {
         file: "store/sqlite/worker.ts",
-        text: "const outcomes = afterPurge(calls, runCalls(calls), wal);",
+        text: "const outcomes = completed(calls, runCalls(calls), { wal, files });",
         by: `let told = 0;
         Object.assign(globalThis, {
           answerEarly: (result: unknown) => {
@@ -37,7 +37,7 @@ export const PLANTS: Readonly<Record<string, Plant>> = {
             post(port, { kind: "outcomes", outcomes: early });
           },
         });
-        const outcomes = afterPurge(calls, runCalls(calls), wal);`,
+        const outcomes = completed(calls, runCalls(calls), { wal, files });`,
       },
     ],
   },
