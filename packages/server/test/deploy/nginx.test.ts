@@ -117,7 +117,8 @@ describe.skipIf(await isWithout("nginx"))("nginx with the configuration of deplo
         encoded.replaceAll("%", "%25"),
         `x${session}`,
       ]) {
-        const headers = { "X-Request-Id": session };
+        // No route accepts an id with nested escapes, so that such a URL names no session.
+        const headers = id.includes("%25") ? {} : { "X-Request-Id": session };
         await send(nginx.url, "GET", `/api/ai-sdk/chat/${id}/stream`, { session, headers });
         await send(nginx.url, "GET", `/api/sessions/${id}?id=${id}`, { headers });
         await send(nginx.url, "GET", `/${id}/${id}`);
