@@ -29,7 +29,7 @@ export async function isPassword(user: string, password: string): Promise<boolea
   return timingSafeEqual(given, Buffer.from(hash, "hex"));
 }
 
-/** Returns true for a demo user where others than you could log in: in production, or on an address that they reach. */
+/** Returns true for a demo user in production, or on an address that other machines can reach. */
 export function isRefusedDemo(user: string, host: string): boolean {
   const isPublic =
     process.env["NODE_ENV"] === "production" || !["127.0.0.1", "::1", "localhost"].includes(host);

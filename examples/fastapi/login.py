@@ -26,7 +26,7 @@ def is_password(user: str, password: str) -> bool:
 
 
 def is_refused_demo(user: str, host: str) -> bool:
-    """True for a demo user where others than you could log in: in production, or on an address that they reach."""
+    """Return true for a demo user in production, or on an address that other machines can reach."""
     is_public = IS_PRODUCTION or host not in ["127.0.0.1", "::1"]
     return is_public and USERS[user].get("demo", False)
 

@@ -17,7 +17,7 @@ export async function isPassword(user, password) {
   return timingSafeEqual(given, Buffer.from(hash, "hex"));
 }
 
-/** Returns true for a demo user where others than you could log in: in production, or on an address that they reach. */
+/** Returns true for a demo user in production, or on an address that other machines can reach. */
 export function isRefusedDemo(user) {
   return (process.env.NODE_ENV === "production" || isReachable()) && users[user].demo === true;
 }

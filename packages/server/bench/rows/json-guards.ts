@@ -5,7 +5,7 @@ import { median } from "../statistics.ts";
 import { formatMs, formatRounds, type Row } from "../table.ts";
 import { fastestMs, type RowContext } from "./row.ts";
 
-/** Characters of each text: the largest body of most operations, whose values are not too many. */
+/** Characters of each text: the body limit of most operations. */
 const SIZE = 64 * 1024;
 
 const TEXTS: Readonly<Record<string, string>> = {

@@ -155,7 +155,7 @@ describe("stored bytes", () => {
     );
     const { status, left = 0 } = await chat(edge);
     expect(status).toBe(200);
-    // The refused request itself was a change.
+    // A refused request counts as a change too.
     expect(before - left).toBeLessThan(MIB);
     expect((await fork(edge, "192.0.2.2")).status).toBe(200);
     edge.pass(60_000);
@@ -167,7 +167,7 @@ describe("stored bytes", () => {
     expect((await fork(edge)).body).toContain("Store less: a copy can end with an earlier message.");
   });
 
-  it("are limited per App over all addresses, where copies leave half of them to messages", async () => {
+  it("are limited per App, and leave half of the bytes to messages", async () => {
     const edge = await givenEdge({ appWrittenBytesPerMinute: 190 * MIB }, 33 * MIB);
     const statuses: number[] = [];
     for (let person = 1; person <= 5; person += 1)
@@ -375,7 +375,7 @@ describe("bodies of messages and secrets", () => {
     expectProblem(other, 400, "json_invalid");
   });
 
-  it("count once for each MiB, and chunked ones for the most that they may have", async () => {
+  it("count once for each MiB announced, and chunked ones as the largest body of the route", async () => {
     const edge = testEdge({ ...PUBLIC, rateLimits: { chatsPerMinute: 1 } });
     const left = async (headers: Record<string, string>) => {
       const { headers: sent } = await edge.send("POST", "/api/ai-sdk/chat", {

@@ -81,7 +81,7 @@ describe("a provider's refusal", () => {
     expect(describeBody(status, message)).not.toHaveProperty("refusesHistory");
   });
 
-  it("is not an overload because a 400 has the type `api_error`", () => {
+  it("is not treated as an overload if a 400 has the type `api_error`", () => {
     expect(describeBody(400, "model does not support tools", "api_error")).toMatchObject({
       code: "model_error",
       retryable: false,

@@ -26,7 +26,7 @@ export function useProxies(proxies: Proxies): void {
   );
 }
 
-/** Returns the proxy of requests to a URL, without its password; `null` for none. */
+/** Returns the proxy for requests to a URL, without its password; `null` if there is none. */
 export function proxyNameOf(url: URL, proxies: Proxies): string | null {
   const proxy = proxyFor(url, proxies);
   return proxy === null ? null : `${proxy.protocol}//${proxy.host}`;

@@ -27,7 +27,7 @@ export function explainIgnored(path: string, error: unknown): string {
   return describeFileError(path, error, advice);
 }
 
-/** Open files below which a node with many event streams or connections runs out of them. */
+/** Open files that a node with many event streams and connections needs. */
 const FEWEST_FILES = 4096;
 
 /** Returns a warning if this process may open few files; `null` otherwise, and where the limit is unknown. */

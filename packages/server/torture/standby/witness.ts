@@ -38,7 +38,7 @@ export class Witness {
   readonly id: string;
   readonly #context: WitnessContext;
   readonly #random: Random;
-  /** Sent texts: whether they must be stored, must not be, or may be. */
+  /** Expected fate of each sent text: stored, not stored, or unknown. */
   readonly #sent = new Map<string, "stored" | "not stored" | "unknown">();
   readonly #steps = new Map<string, string>();
   /** Calls that a person has approved. */

@@ -165,7 +165,7 @@ function unavailable(cause: unknown, waitMs: number): Unavailable {
 async function discover(issuer: string): Promise<string> {
   const url = `${issuer.replace(/\/$/, "")}/.well-known/openid-configuration`;
   const document = Discovery.parse(await fetchJson(url));
-  // Section 4.3: otherwise one issuer could impersonate another.
+  // Section 4.3: the issuer must match, so that one cannot impersonate another.
   if (document.issuer !== issuer)
     throw new Error(`${url} is the document of another issuer: ${document.issuer}`);
   return document.jwks_uri;

@@ -59,7 +59,7 @@ export interface SignInMessage {
   readonly address: Address;
   readonly nonce: string;
   readonly chainId: number;
-  /** The message's `Expiration Time` in milliseconds since the Unix epoch; infinity for none. */
+  /** The message's `Expiration Time` in milliseconds since the Unix epoch; `Infinity` if absent. */
   readonly end: number;
 }
 
@@ -165,7 +165,7 @@ function linesOf({ scheme, domain, address, statement, fields, resources }: Part
   ];
 }
 
-/** Returns the first difference as part of a sentence; `null` for none. */
+/** Describes the first difference between two texts, as a clause; `null` if they are equal. */
 function differenceOf(lines: readonly string[], expected: readonly string[]): string | null {
   const at = lines.findIndex((line, index) => line !== expected[index]);
   if (at === -1) return null;

@@ -224,7 +224,7 @@ describe("a revoked token", () => {
     },
   );
 
-  it("is identified by issuer and jti", async () => {
+  it("is revoked by issuer and jti", async () => {
     const { tokens } = given();
     await tokens.revoke(await issuer.sign(claims({ jti: "one" })));
     expect(await codeOf(await issuer.sign(claims({ jti: "one", exp: 9_999_999_999 })), tokens)).toBe(

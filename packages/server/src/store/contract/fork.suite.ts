@@ -303,7 +303,7 @@ export function describeFork(openStore: OpenStore): void {
       });
     });
 
-    it("is fixed to the origin's wallet, and needs the proof of that one, not of another at its address", async () => {
+    it("keeps the origin's wallet, and rejects proof of another wallet at the same address", async () => {
       const { store } = given;
       const origin = await answered("one");
       const proving = (...wallets: string[]): SessionAccess => ({

@@ -67,7 +67,7 @@ describe("the tool list of a server", () => {
     await tools.toolset.close();
   });
 
-  it("checks inputs up to the bounds of a check, and leaves larger ones to the server", async () => {
+  it("checks inputs within the bounds, and leaves larger ones to the server", async () => {
     const anyOf = Array.from({ length: 16 }, (_, n) => ({
       anyOf: Array.from({ length: 16 }, (_, m) => ({ type: "string", const: `${n} ${m}` })),
     }));
