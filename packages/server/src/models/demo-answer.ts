@@ -279,8 +279,10 @@ export function readConversation(prompt: LanguageModelV4Prompt): DemoConversatio
   let results: readonly LanguageModelV4ToolResultPart[] = [];
   for (const message of prompt) {
     if (message.role === "user") {
-      lastMessage = message.content.map((part) => (part.type === "text" ? part.text : "")).join("");
-      firstMessage ??= lastMessage;
+      // Each part is a message; those before the last one had no answer.
+      const texts = message.content.map((part) => (part.type === "text" ? part.text : ""));
+      lastMessage = texts.at(-1) ?? "";
+      firstMessage ??= texts[0] ?? "";
       results = [];
     } else if (message.role === "tool") {
       results = message.content.filter((part) => part.type === "tool-result");

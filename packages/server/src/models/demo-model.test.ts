@@ -65,8 +65,8 @@ describe("demo/assistant", () => {
       {
         role: "user",
         content: [
-          { type: "text", text: "My cat is " },
-          { type: "text", text: "called Ada." },
+          { type: "text", text: "My cat is called Ada." },
+          { type: "text", text: "Are you there?" },
         ],
       },
       { role: "assistant", content: "What did you say first?" },
@@ -76,6 +76,20 @@ describe("demo/assistant", () => {
     ]);
     expect(text).toBe('The first thing you said was: "My cat is called Ada."');
     expect((await step("what did I say first?")).text).toContain('"what did I say first?"');
+  });
+
+  it("answers the last of several messages without an answer", async () => {
+    const { text } = await step([
+      {
+        role: "user",
+        content: [
+          { type: "text", text: "count to 3" },
+          { type: "text", text: "Hello there" },
+        ],
+      },
+    ]);
+    expect(text).toContain("Hello there");
+    expect(text).not.toContain("count");
   });
 
   it("answers the latest message, not an earlier one with a tool result", async () => {

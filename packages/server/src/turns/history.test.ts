@@ -159,7 +159,7 @@ describe("HistoryWindow", () => {
 
   it("omits the answer of a turn without one", () => {
     const turns = [{ ...past(1, { user: "one" }), agentMessage: null }, past(2, { user: "two" })];
-    expect(short(messagesOf(new HistoryWindow(turns, RULES, PLENTY)))).toEqual(["user: one\n\ntwo"]);
+    expect(short(messagesOf(new HistoryWindow(turns, RULES, PLENTY)))).toEqual(["user: one two"]);
   });
 
   it("drops whole turns, oldest first, to fit the budget to the byte", () => {

@@ -86,11 +86,19 @@ export function acceptedForm(entries: readonly Entry[], origin: string): PromptF
 export function promptOf(entries: readonly Entry[], rules: PromptRules, form: PromptForm): ModelMessage[] {
   const prompt = new PromptBuilder(rules, form);
   for (const entry of entries) prompt.add(entry);
-  return prompt.messages as unknown as ModelMessage[];
+  return prompt.messages.map((message) =>
+    message.role === "user" ? { role: "user", content: contentOf(message.texts, rules) } : message,
+  ) as unknown as ModelMessage[];
+}
+
+/** Returns the user's messages in a row: the templates of some local models take text only. */
+function contentOf(texts: readonly string[], { alternates }: PromptRules): string | JsonObject[] {
+  if (alternates || texts.length === 1) return texts.join("\n\n");
+  return texts.map((text) => ({ type: "text", text }));
 }
 
 type Message =
-  | { readonly role: "user"; content: string }
+  | { readonly role: "user"; readonly texts: string[] }
   | { readonly role: "assistant"; content: JsonObject[] }
   | { readonly role: "tool"; readonly content: readonly JsonObject[] };
 
@@ -119,12 +127,12 @@ class PromptBuilder {
     const content = isBlank(text) ? NO_TEXT : text;
     const last = this.messages.at(-1);
     if (last?.role === "user") {
-      last.content += `\n\n${content}`;
+      last.texts.push(content);
       return;
     }
     if (last?.role === "tool" && this.#rules.alternates)
       this.messages.push({ role: "assistant", content: [{ type: "text", text: NO_ANSWER }] });
-    this.messages.push({ role: "user", content });
+    this.messages.push({ role: "user", texts: [content] });
   }
 
   /** Drops the reasoning since the last message of the user. */

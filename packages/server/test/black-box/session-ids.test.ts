@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { OPERATIONS } from "../isolation/classified-operations.ts";
 import { sendOperation } from "../isolation/sent-operation.ts";
 import { expectProblem, newSession, newWallet, send, type Call } from "./client.ts";
+import { NODES } from "./processes.ts";
 import { Program } from "./server.ts";
 
 const ADMIN_KEY = "admin-key-of-the-session-ids-test";
@@ -94,7 +95,8 @@ async function touch({ method, path }: Operation, headers: Record<string, string
   const hasBody = method !== "GET" && method !== "DELETE";
   const answer = await fetch(program.url + path, {
     method,
-    headers: { ...headers, ...(hasBody && { "Content-Type": "application/json" }) },
+    // With several nodes, each request uses a new connection, so that it reaches another node.
+    headers: { ...headers, Connection: "close", ...(hasBody && { "Content-Type": "application/json" }) },
     ...(hasBody && {
       body: JSON.stringify({ id: headers["X-Session-Id"], message: "hello", decision: "approve" }),
     }),
@@ -128,9 +130,10 @@ describe("the log", () => {
         await touch({ method, path: target }, headers);
       }
     }
-    // One request in a thousand has a line.
+    // One request in a thousand of each node has a line.
     const headers = { "X-Session-Id": session.toUpperCase() };
-    for (let count = 0; count < 1000; count += 1) await touch({ method: "GET", path: "/api/state" }, headers);
+    for (let count = 0; count < 1000 * (NODES?.count ?? 1); count += 1)
+      await touch({ method: "GET", path: "/api/state" }, headers);
     const logged = () => program.log;
     for (const line of [
       `"session_read".*"${handle}"`,
