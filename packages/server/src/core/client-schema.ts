@@ -5,6 +5,7 @@
 import { isDeeperThan, type JsonObject, type JsonValue } from "./json.ts";
 import { countValues, MAX_SCHEMA_VALUES } from "./schema-size.ts";
 import type { ClientTool } from "./turn-options.ts";
+import { DATA, SCHEMAS_BY_NAME } from "./schema-keywords.ts";
 
 const MAX_BYTES = 16 * 1024;
 
@@ -31,18 +32,6 @@ const DIALECTS: readonly JsonValue[] = [
   "http://json-schema.org/draft-07/schema",
 ];
 
-/**
- * Keywords whose values map names to schemas, and those whose values are data. The values of all other
- * keywords are checked as schemas.
- */
-const MAPS: ReadonlySet<string> = new Set([
-  "properties",
-  "$defs",
-  "definitions",
-  "dependentSchemas",
-  "dependencies",
-]);
-const DATA: ReadonlySet<string> = new Set(["enum", "const", "default", "examples"]);
 /** Matches references whose targets are checked as schemas. */
 const LOCAL_REFERENCE = /^#(?:\/(?:\$defs|definitions)\/[^/]+)?$/;
 
@@ -92,7 +81,7 @@ function problemIn(schema: JsonObject, forbidden: ReadonlySet<string>): string |
       if (hasKeywords && key === "$ref" && !(typeof value === "string" && LOCAL_REFERENCE.test(value)))
         return `must refer to "#" or "#/$defs/NAME" only, not as it does at "${placeOf(step)}/${key}"`;
       if (typeof value !== "object" || value === null || (hasKeywords && DATA.has(key))) continue;
-      const isMap = hasKeywords && MAPS.has(key);
+      const isMap = hasKeywords && SCHEMAS_BY_NAME.has(key);
       left.push({ part: value, key, parent: step, hasKeywords: !Array.isArray(value) && !isMap });
     }
   }

@@ -7,6 +7,7 @@ import { parentPort, type MessagePort } from "node:worker_threads";
 import { Ajv, type ErrorObject, type ValidateFunction } from "ajv";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../core/json.ts";
+import { DATA, SCHEMAS_BY_NAME } from "../core/schema-keywords.ts";
 import type { SchemaAnswer, SchemaQuestion } from "./schema-checker.ts";
 
 /** Milliseconds of processor time for compiling a schema, and for checking a value. */
@@ -35,17 +36,6 @@ const OPTIONS = {
  * returns promises. References by these names do not resolve.
  */
 const REMOVED: ReadonlySet<string> = new Set(["$schema", "$id", "id", "$anchor", "$dynamicAnchor", "$async"]);
-/** Keywords whose values map names to schemas, and those whose values are data. */
-const MAPS: ReadonlySet<string> = new Set([
-  "properties",
-  "patternProperties",
-  "$defs",
-  "definitions",
-  "dependentSchemas",
-  "dependencies",
-]);
-const DATA: ReadonlySet<string> = new Set(["enum", "const", "default", "examples"]);
-
 function start(port: MessagePort): void {
   const limited = limit();
   let compiler = new Compiler();
@@ -129,7 +119,7 @@ function withoutNames(schema: JsonObject): JsonObject {
   const entries = Object.entries(schema).flatMap(([key, value]): Array<[string, JsonValue]> => {
     if (REMOVED.has(key)) return [];
     if (DATA.has(key)) return [[key, value]];
-    if (!MAPS.has(key) || !isJsonObject(value)) return [[key, innerWithoutNames(value)]];
+    if (!SCHEMAS_BY_NAME.has(key) || !isJsonObject(value)) return [[key, innerWithoutNames(value)]];
     const named = Object.entries(value).map(([name, inner]) => [name, innerWithoutNames(inner)] as const);
     return [[key, Object.fromEntries(named)]];
   });

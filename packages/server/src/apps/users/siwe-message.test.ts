@@ -108,6 +108,11 @@ describe("a sign-in message", () => {
     ["a trailing line feed", `${VALID}\n`, /it must end after line 9/],
     ["text behind a field", `${VALID} `, /its Issued At must be a time/],
     ["CRLF", VALID.replaceAll("\n", "\r\n"), /line feed \(\\n\) alone, without a carriage return/],
+    [
+      "a statement with a direction mark",
+      WITH_STATEMENT.replace("I accept", "I \u202eaccept"),
+      /statement must be one line without control characters and direction marks/,
+    ],
     ["one empty line for an absent statement", VALID.replace("\n\n\n", "\n\n"), /line \d must/],
     [
       "a second statement",

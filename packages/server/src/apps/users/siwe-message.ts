@@ -17,8 +17,11 @@ const NO_HEADER =
   'its first line must be the domain of the page, followed by " wants you to sign in with your Ethereum account:"';
 const URI = /^[a-z][a-z0-9+.-]*:(?:[\w\-.~:/?#[\]@!$&'()*+,;=]|%[0-9a-f]{2})*$/i;
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/i;
-/** Any language, because viem and others write what the page says; EIP-4361 allows ASCII only. */
-const STATEMENT = /^[^\p{Cc}\p{Cs}\p{Zl}\p{Zp}]*$/u;
+/**
+ * Any language, because viem and others write what the page says; EIP-4361 allows ASCII only. Without direction
+ * marks, which could make a wallet show another text than the one that is signed.
+ */
+const STATEMENT = /^[^\p{Cc}\p{Cs}\p{Zl}\p{Zp}\p{Bidi_Control}]*$/u;
 
 const isTime = (text: string): boolean => TIME.test(text) && !Number.isNaN(timeOf(text));
 const isUri = (text: string): boolean => URI.test(text);
@@ -126,7 +129,8 @@ function parse(text: string): Parts | string {
   if (!/^0x[0-9a-f]{40}$/i.test(addressLine))
     return "its second line must be an address: 0x and 40 hexadecimal digits";
   const statement = statementLine === "" && afterStatement !== "" ? null : statementLine;
-  if (!STATEMENT.test(statement ?? "")) return "its statement must be one line without control characters";
+  if (!STATEMENT.test(statement ?? ""))
+    return "its statement must be one line without control characters and direction marks";
   const rest = lines.slice(statement === null ? 4 : 5);
   const lineNumber = (): number => lines.length - rest.length + 1;
   const fields = new Map<string, string>();

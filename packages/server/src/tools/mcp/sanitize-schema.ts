@@ -2,17 +2,8 @@
 // request or the store reject the text. Otherwise, one tool would fail every turn of its App.
 
 import { cleanJson, decodePercent, isJsonObject, type JsonObject, type JsonValue } from "../../core/json.ts";
+import { DATA, SCHEMAS_BY_NAME } from "../../core/schema-keywords.ts";
 
-/** Keywords whose values are data, not schemas. */
-const DATA: ReadonlySet<string> = new Set(["const", "default", "enum", "examples", "example", "required"]);
-/** Keywords whose values map names to schemas. */
-const MAPS: ReadonlySet<string> = new Set([
-  "properties",
-  "patternProperties",
-  "$defs",
-  "definitions",
-  "dependentSchemas",
-]);
 const REFERENCES: ReadonlySet<string> = new Set(["$ref", "$dynamicRef"]);
 const NAMES: ReadonlySet<string> = new Set(["$anchor", "$dynamicAnchor"]);
 
@@ -38,7 +29,7 @@ function sanitize(schema: JsonValue, whole: Whole): JsonValue {
     if (DATA.has(key)) return [[key, value]];
     if (key === "pattern" && typeof value === "string" && !isPattern(value)) return [];
     if (REFERENCES.has(key) && typeof value === "string" && !resolves(value, whole)) return [];
-    if (!MAPS.has(key) || !isJsonObject(value)) return [[key, sanitize(value, whole)]];
+    if (!SCHEMAS_BY_NAME.has(key) || !isJsonObject(value)) return [[key, sanitize(value, whole)]];
     const named = Object.entries(value)
       .filter(([name]) => key !== "patternProperties" || isPattern(name))
       .map(([name, inner]) => [name, sanitize(inner, whole)] as const);
