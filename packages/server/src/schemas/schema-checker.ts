@@ -129,6 +129,7 @@ export class SchemaChecker implements SchemaChecks {
     if (next === undefined) return;
     this.#worker ??= this.#start();
     this.#running = { ...next, timer: this.#clock.after(this.#limitMs, () => this.#restart(TOO_SLOW)) };
+    this.#worker.ref();
     this.#worker.postMessage(next.question);
   }
 
@@ -155,11 +156,12 @@ export class SchemaChecker implements SchemaChecks {
       name: "schemas",
       resourceLimits: { maxOldGenerationSizeMb: MEMORY_MB },
     });
-    worker.unref();
     worker.on("message", (problem: SchemaAnswer) => {
       if (this.#worker !== worker) return;
       this.#answer(problem);
       this.#next();
+      // Only a check keeps the process alive.
+      if (this.#running === null) worker.unref();
     });
     // The thread is out of memory.
     worker.on("error", () => undefined);
