@@ -89,6 +89,8 @@ interface Sent {
   readonly address?: string;
   /** Bytes that earlier requests were charged and have not stored, for what this request stores of theirs. */
   readonly paid?: number;
+  /** Session whose turn goes on after the request, which stores the result once more. */
+  readonly resumes?: string;
 }
 
 let addresses = 0;
@@ -288,12 +290,12 @@ const WRITES: Readonly<Record<string, readonly Given[]>> = {
     async () => {
       const { session, action, claim } = await givenClaim();
       const body = `{"decision":"approve","claim":"${claim}","result":{"output":${NUMBERS}}}`;
-      return { method: "POST", path: `/api/actions/${action}`, session, body };
+      return { method: "POST", path: `/api/actions/${action}`, session, body, resumes: session };
     },
     async () => {
       const { session, action, claim } = await givenClaim();
       const body = { decision: "approve", claim, result: { output: "o".repeat(64_000) } };
-      return { method: "POST", path: `/api/actions/${action}`, session, body };
+      return { method: "POST", path: `/api/actions/${action}`, session, body, resumes: session };
     },
   ],
   "POST /api/actions/{id}/claim": [
@@ -340,6 +342,7 @@ const WRITES: Readonly<Record<string, readonly Given[]>> = {
         method: "POST",
         path: "/api/ai-sdk/chat",
         body: `{"id":"${session}","messages":[{"id":"${answer}","role":"assistant","parts":[${part}]}],"trigger":"submit-message"}`,
+        resumes: session,
       };
     },
   ],
@@ -372,6 +375,7 @@ describe.each(Object.entries(WRITES))("%s", (_name, requests) => {
       const sent = await given();
       const before = storedBytes();
       const { status, text, charged } = await send(sent);
+      if (sent.resumes !== undefined) await callOf(sent.resumes);
       const stored = storedBytes() - before;
       expect([status, text]).toEqual([expect.toSatisfy((code: number) => code < 300), expect.any(String)]);
       expect(charged).toBeGreaterThan(0);

@@ -11,8 +11,8 @@ const STATE = USER_STATE_MAX_BYTES + 512;
 const STATES_OF_CHANGE = 2;
 /** The same for a chat, which may interrupt turns, choose another model and change the user state. */
 const STATES_OF_CHAT = 6;
-/** An action's result is stored with the action and with the call, and in four events. */
-const COPIES_OF_BODY = 6;
+/** An action's result is stored with the action and with the call, and in five events, the last when its turn goes on. */
+const COPIES_OF_BODY = 7;
 /** A message is stored once, and in the event of its arrival and that of its start, or of its end if it never starts. */
 const COPIES_OF_MESSAGE = 3;
 
