@@ -52,7 +52,7 @@ export function createAdministration(options: AdministrationOptions): AdminServi
       const id = handles.idOf(idOrHandle);
       const page = await threads.messages(id, after, limit, null);
       await noteRead(audit, await seeSession(stored, id), by.actor);
-      return shown.messages(page, id, by);
+      return shown.messages(page, by);
     },
     interrupt: async (id) => {
       await conversations.interruptExisting(id);

@@ -1,16 +1,18 @@
 // What operators who may only read get in place of session ids: a session's id opens it, so that a reader could decide,
-// delete and write. The id is replaced wherever it occurs, also in titles, texts and tools' results. Wallet addresses are
+// delete and write. Every UUID is replaced wherever it occurs, also in titles, texts and tools' results, except the ids of
+// messages, actions and calls. Wallet addresses are
 // left out, because in the App `default` everybody can list the ids of a wallet's threads.
 
 import type { AdminSession, AdminSessionDetail, AdminSessionPage, AuditPage } from "@colloquy/protocol";
 import type { Reader } from "../core/ports/driving/admin-service.ts";
 import type { RecordPage } from "../core/ports/driving/services.ts";
 import type { ExportLine } from "../core/ports/driving/user-data-service.ts";
+import { isJsonObject } from "../core/json.ts";
 import type { SessionHandles } from "../core/session-handles.ts";
 
 export function createHiding(handles: SessionHandles) {
   const session = (seen: AdminSession): AdminSession => ({
-    ...handles.hide(seen, seen.session_id),
+    ...handles.hide(seen, NONE),
     public_key: null,
   });
   return {
@@ -19,13 +21,16 @@ export function createHiding(handles: SessionHandles) {
     detail: (detail: AdminSessionDetail, { seesIds }: Reader): AdminSessionDetail =>
       seesIds
         ? detail
-        : { ...handles.hide(detail, detail.session.session_id), session: session(detail.session) },
-    messages: (page: RecordPage, id: string, { seesIds }: Reader): RecordPage =>
+        : { ...handles.hide(detail, ownIds(detail)), session: session(detail.session) },
+    messages: (page: RecordPage, { seesIds }: Reader): RecordPage =>
       seesIds
         ? page
         : {
             ...page,
-            read: async (after) => handles.hide(await page.read(after), id),
+            read: async (after) => {
+              const records = await page.read(after);
+              return handles.hide(records, ownIds(records));
+            },
           },
     audit: (page: AuditPage, { seesIds }: Reader): AuditPage =>
       seesIds
@@ -48,24 +53,29 @@ async function* hiddenLines(
   handles: SessionHandles,
 ): AsyncGenerator<ExportLine> {
   for await (const line of lines) {
-    const id = sessionOf(line);
-    const hidden = id === null ? line : handles.hide(line, id);
+    const hidden = handles.hide(line, ownIds(line));
     yield hidden.kind === "session"
       ? { ...hidden, session: { ...hidden.session, public_key: null } }
       : hidden;
   }
 }
 
-function sessionOf(line: ExportLine): string | null {
-  switch (line.kind) {
-    case "session":
-      return line.session.session_id;
-    case "message":
-      return line.message.session_id;
-    case "action":
-      return line.session_id;
-    case "secret":
-    case "done":
-      return null;
-  }
+const NONE: ReadonlySet<string> = new Set();
+/** Fields of a record that hold records with ids of their own. */
+const PARTS = ["message", "action", "pending_actions", "tool_calls", "tool_results"];
+
+/** Returns the ids of a record's messages, actions and calls, which open nothing. */
+function ownIds(record: unknown): ReadonlySet<string> {
+  const found = new Set<string>();
+  collectIds(record, found);
+  return found;
+}
+
+function collectIds(record: unknown, found: Set<string>): void {
+  if (Array.isArray(record)) for (const one of record) collectIds(one, found);
+  if (!isJsonObject(record)) return;
+  for (const id of [record["id"], record["call_id"]])
+    // A client may have given a message the session's id.
+    if (typeof id === "string" && id !== record["session_id"]) found.add(id);
+  for (const part of PARTS) collectIds(record[part], found);
 }

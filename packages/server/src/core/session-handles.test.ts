@@ -101,12 +101,19 @@ describe("a masked text", () => {
   });
 });
 
-it("hides one session alone in a JSON value", () => {
-  const other = ID.replace("3c", "ff");
-  const value = { id: ID, texts: [`see ${ID.toUpperCase()}`, other], count: 2, none: null };
-  expect(handles.hide(value, ID)).toEqual({
-    id: HANDLE,
-    texts: [`see ${HANDLE}`, other],
+it("hides the ids in a JSON value, in any spelling, except those to keep", () => {
+  const message = ID.replace("3c", "ff");
+  const value = {
+    id: message,
+    session_id: ID,
+    texts: [`see ${ID.toUpperCase()}`, ID.replaceAll("-", ""), percent(ID)],
+    count: 2,
+    none: null,
+  };
+  expect(handles.hide(value, new Set([message]))).toEqual({
+    id: message,
+    session_id: HANDLE,
+    texts: [`see ${HANDLE}`, HANDLE, HANDLE],
     count: 2,
     none: null,
   });

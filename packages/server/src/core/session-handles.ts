@@ -55,15 +55,21 @@ export class SessionHandles {
    */
   mask(text: string, pattern = IDS): string {
     return text.replaceAll(pattern, (found, kept: unknown) => {
-      if (typeof kept === "string") return kept;
-      const hex = digitsOf(found);
-      return hex.length === 32 ? this.of(hex) : CUT;
+      return typeof kept === "string" ? kept : this.#shown(found);
     });
   }
 
-  /** Replaces the id of one session by its handle in all texts of a JSON value. */
-  hide<Value>(value: Value, id: string): Value {
-    return JSON.parse(JSON.stringify(value).replaceAll(new RegExp(id, "gi"), this.of(id))) as Value;
+  /** Replaces all UUIDs in the texts of a JSON value by handles, except those in `kept`, which name no session. */
+  hide<Value>(value: Value, kept: ReadonlySet<string>): Value {
+    const text = JSON.stringify(value);
+    return JSON.parse(
+      text.replaceAll(IDS, (found) => (kept.has(found) ? found : this.#shown(found))),
+    ) as Value;
+  }
+
+  #shown(found: string): string {
+    const hex = digitsOf(found);
+    return hex.length === 32 ? this.of(hex) : CUT;
   }
 }
 

@@ -46,12 +46,16 @@ async function handleOf(session: string): Promise<string> {
   return (await admin("GET", `sessions/${session}`)).as(AdminSessionDetail).session.handle;
 }
 
-/** Holds a conversation in which the id occurs in text and title, and which waits for a decision. */
+/** Id of another session, which a text quotes. */
+const OTHER = newSession();
+
+/** Holds a conversation in which ids occur in text and title, and which waits for a decision. */
 async function converse(wallet: string): Promise<string> {
   const session = newSession();
   const say = (message: string, more: object) =>
     ask("POST", "/api/chat", { session, json: { message, ...more }, headers: { Prefer: "wait=20" } });
-  expect((await say(`I am in ${session.toUpperCase()}`, { public_key: wallet })).status).toBe(200);
+  const spellings = `I am in ${session.toUpperCase()}, ${session.replaceAll("-", "")} and ${OTHER}`;
+  expect((await say(spellings, { public_key: wallet })).status).toBe(200);
   expect((await say("what is 12 * 7?", {})).status).toBe(200);
   const title = { session, json: { title: `about ${session}` } };
   expect((await ask("PATCH", `/api/sessions/${session}`, title)).status).toBe(200);
@@ -180,7 +184,7 @@ describe("an operator who may only read", () => {
       const target = path.replace("/api/admin/", "").replace("{id}", handle) + query;
       const [seen, whole] = [await read(target), await admin("GET", target)];
       expect([target, seen.status, whole.status]).toEqual([target, 200, 200]);
-      for (const secret of [session, wallet])
+      for (const secret of [session, session.replaceAll("-", ""), OTHER, wallet])
         expect(seen.text.toLowerCase()).not.toContain(secret.toLowerCase());
       if (whole.text.includes(session)) {
         withId += 1;
@@ -200,7 +204,10 @@ describe("an operator who may only read", () => {
     const first = await read(`sessions/${handle}/messages?limit=1`);
     expect(first.headers["link"]).toMatch(/^<\?/);
     const [message] = first.json() as [{ id: string; session_id: string; content: string }];
-    expect(message).toMatchObject({ session_id: handle, thread_id: handle, content: `I am in ${handle}` });
+    expect((await ask("GET", "/api/state", { session: OTHER })).status).toBe(200);
+    const other = await handleOf(OTHER);
+    const content = `I am in ${handle}, ${handle} and ${other}`;
+    expect(message).toMatchObject({ session_id: handle, thread_id: handle, content });
     const rest = await read(`sessions/${handle}/messages?after=${message.id}`);
     expect(rest.json()).toHaveLength(3);
     const found = async (search: string) =>
