@@ -19,9 +19,7 @@ export function createHiding(handles: SessionHandles) {
     page: (page: AdminSessionPage, { seesIds }: Reader): AdminSessionPage =>
       seesIds ? page : { ...page, sessions: page.sessions.map(session) },
     detail: (detail: AdminSessionDetail, { seesIds }: Reader): AdminSessionDetail =>
-      seesIds
-        ? detail
-        : { ...handles.hide(detail, ownIds(detail)), session: session(detail.session) },
+      seesIds ? detail : { ...handles.hide(detail, ownIds(detail)), session: session(detail.session) },
     messages: (page: RecordPage, { seesIds }: Reader): RecordPage =>
       seesIds
         ? page
@@ -74,8 +72,8 @@ function ownIds(record: unknown): ReadonlySet<string> {
 function collectIds(record: unknown, found: Set<string>): void {
   if (Array.isArray(record)) for (const one of record) collectIds(one, found);
   if (!isJsonObject(record)) return;
+  // A client may have given a message the session's id.
   for (const id of [record["id"], record["call_id"]])
-    // A client may have given a message the session's id.
     if (typeof id === "string" && id !== record["session_id"]) found.add(id);
   for (const part of PARTS) collectIds(record[part], found);
 }
