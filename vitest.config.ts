@@ -1,7 +1,6 @@
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { configDefaults, defineConfig, type ViteUserConfig } from "vitest/config";
-import { LAST_RUN, LastRunReporter } from "./test/last-run-reporter.ts";
 import LeftOutReporter from "./test/left-out-reporter.ts";
 import { LongFilesFirst } from "./test/long-files-first.ts";
 import { ISOLATED, SLOW } from "./test/test-files.ts";
@@ -37,7 +36,6 @@ export const runSettings = {
   reporters: [
     "default",
     new LeftOutReporter(),
-    new LastRunReporter(LAST_RUN),
     ...(REPORT === undefined ? [] : [["json", { outputFile: REPORT }] as ["json", { outputFile: string }]]),
   ],
 } satisfies ViteUserConfig["test"];

@@ -4,6 +4,7 @@
 
 import { cpSync, existsSync, mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { buildModules } from "./published-package.ts";
 
 const FOLDER = process.cwd();
 /**
@@ -15,11 +16,18 @@ const REPLACED = ["package.json", "README.md"];
 
 restore();
 if (process.argv[2] === "build") {
-  const { buildPackage } = (await import(join(FOLDER, "build/build-package.ts"))) as {
-    readonly buildPackage: (directory: string) => Promise<void> | void;
-  };
   mkdirSync(KEPT);
   for (const file of REPLACED) cpSync(join(FOLDER, file), join(KEPT, file));
+  await build();
+}
+
+/** Builds a package with its own script, if it has one. */
+async function build(): Promise<void> {
+  const script = join(FOLDER, "build/build-package.ts");
+  if (!existsSync(script)) return buildModules(FOLDER, FOLDER);
+  const { buildPackage } = (await import(script)) as {
+    readonly buildPackage: (directory: string) => Promise<void> | void;
+  };
   await buildPackage(FOLDER);
 }
 

@@ -1,13 +1,14 @@
-// Shared by the builds of published packages: JavaScript, standalone declarations, and a manifest that names them.
+// Builds published packages: JavaScript, standalone declarations, and a manifest that names them. A package with more than
+// its modules has a build/build-package.ts of its own.
 
 import { spawnSync } from "node:child_process";
-import { copyFileSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { join, posix, relative } from "node:path";
+import { copyFileSync, cpSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join, matchesGlob, posix, relative } from "node:path";
 
 const ROOT = join(import.meta.dirname, "..");
 
 interface SourceManifest {
-  /** Entries with their sources, or with files that are published unchanged. */
+  /** Entries with their sources, or with files that are published as they are or bundled by the package. */
   readonly exports: Readonly<Record<string, string>>;
   readonly files: readonly string[];
   readonly [field: string]: unknown;
@@ -20,12 +21,34 @@ interface Entry {
 
 const SOURCE = /\.tsx?$/;
 /** Modules that only tests import. */
-const OF_TESTS = /\.(?:test|suite)\.ts$|\/testing\//;
+const OF_TESTS = /\.test\.tsx?$|\/testing\//;
 
-/** Returns the source files of the package's entries. */
+/** Returns the source files of the package's entries. An entry with a `*` stands for all modules that it matches. */
 export function entriesOf(folder: string): string[] {
   const files = Object.values(readManifest(folder).exports).filter((file) => SOURCE.test(file));
-  return files.map((file) => join(folder, file));
+  return files.flatMap((file) => {
+    if (!file.includes("*")) return [join(folder, file)];
+    return modulesOf(folder).filter((module) => matchesGlob(module, join(folder, file.replace("*", "**/*"))));
+  });
+}
+
+/** Returns the source files of the package without those that only tests import. */
+function modulesOf(folder: string): string[] {
+  const sources = globSync("src/**/*.{ts,tsx}", { cwd: folder }).filter((file) => !OF_TESTS.test(file));
+  return sources.map((file) => join(folder, file));
+}
+
+/**
+ * Writes the package in `folder` into `directory`: every module as JavaScript, declarations, and files that modules read.
+ * Throws with the compiler's output if the sources do not compile.
+ */
+export function buildModules(folder: string, directory: string): void {
+  const dist = begin(directory);
+  const sources = join(folder, "src");
+  writeModules(folder, dist);
+  writeDeclarations(folder, dist, { paths: {}, platform: "node" });
+  for (const file of globSync("**/*.sql", { cwd: sources })) cpSync(join(sources, file), join(dist, file));
+  writeManifest(folder, directory);
 }
 
 /** Empties the folder `dist` of `directory` and returns its path. */
@@ -56,6 +79,7 @@ export function writeManifest(folder: string, directory: string): void {
     repository: { ...repository, directory: relative(ROOT, folder) },
     exports,
     types: typeof main === "object" ? main.types : undefined,
+    typesVersions: typesOfSubpaths(exports),
     publishConfig: { access: "public", provenance: true },
   };
   const readme = readFileSync(join(folder, "README.md"), "utf8");
@@ -64,9 +88,19 @@ export function writeManifest(folder: string, directory: string): void {
   writeFileSync(join(directory, "package.json"), `${JSON.stringify(manifest, null, 2)}\n`);
 }
 
+/** Returns the types of entries below the main one for `moduleResolution: node10`, which ignores `exports`. */
+function typesOfSubpaths(exports: Readonly<Record<string, Entry | string>>): object | undefined {
+  const subpaths = Object.entries(exports).flatMap(([entry, built]) =>
+    entry === "." || typeof built === "string" ? [] : [[entry.replace("./", ""), [built.types]]],
+  );
+  return subpaths.length === 0 ? undefined : { "*": Object.fromEntries(subpaths) as object };
+}
+
 function builtEntry(file: string): Entry | string {
-  if (!SOURCE.test(file)) return file;
-  const built = file.replace("./src/", "./dist/").replace(SOURCE, "");
+  const path = file.replace("./src/", "./dist/");
+  if (path.endsWith(".css")) return { types: `${path}.d.ts`, default: path };
+  if (!SOURCE.test(file)) return path;
+  const built = path.replace(SOURCE, "");
   return { types: `${built}.d.ts`, default: `${built}.js` };
 }
 
@@ -83,9 +117,11 @@ export function readmeForRegistry(text: string, folder: string): string {
 
 /** Compiles each module of the package in `folder` to JavaScript in `dist`. The types are checked elsewhere. */
 export function writeModules(folder: string, dist: string): void {
-  const sources = globSync("src/**/*.ts", { cwd: folder }).filter((file) => !OF_TESTS.test(file));
-  const files = sources.map((file) => join(folder, file));
-  compile(folder, dist, files, { rewriteRelativeImportExtensions: true, noCheck: true, noResolve: true });
+  compile(folder, dist, modulesOf(folder), {
+    rewriteRelativeImportExtensions: true,
+    noCheck: true,
+    noResolve: true,
+  });
 }
 
 export interface DeclarationOptions {
@@ -101,7 +137,8 @@ export function writeDeclarations(
   dist: string,
   { paths, platform }: DeclarationOptions,
 ): void {
-  const environment = platform === "node" ? {} : { lib: ["es2024", "dom"], types: [], jsx: "react-jsx" };
+  const environment =
+    platform === "node" ? {} : { lib: ["es2022", "dom", "dom.iterable"], types: [], jsx: "react-jsx" };
   const kind = { declaration: true, emitDeclarationOnly: true };
   compile(folder, dist, entriesOf(folder), { ...environment, ...kind, paths });
   for (const file of globSync("**/*.d.ts", { cwd: dist })) {

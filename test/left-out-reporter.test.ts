@@ -35,8 +35,17 @@ describe("LeftOutReporter", () => {
     expect(await saidBy(["--testNamePattern", "works"])).not.toContain("Left out");
   });
 
+  it("ignores files whose tests were skipped by a failed hook", async () => {
+    const failing = 'beforeAll(() => { throw new Error("no"); }); it("is not run", () => {});';
+    await writeFile(join(root, "failing.test.js"), failing);
+    const said = await saidBy([]);
+    expect(said).toContain("2 of database.test.js");
+    expect(said).not.toContain("of failing.test.js");
+  });
+
   async function saidBy(parameters: readonly string[]): Promise<string> {
-    const { stdout } = await run(process.execPath, [VITEST, "run", "--root", root, ...parameters]);
+    const running = run(process.execPath, [VITEST, "run", "--root", root, ...parameters]);
+    const { stdout } = await running.catch((failed: { readonly stdout: string }) => failed);
     return stdout;
   }
 });

@@ -24,6 +24,8 @@ export default class LeftOutReporter implements Reporter {
 }
 
 function lineOf(file: TestModule, root: string): readonly string[] {
+  // A hook that fails skips the tests of its module.
+  if (file.state() === "failed") return [];
   const skipped = [...file.children.allTests("skipped")];
   if (skipped.length === 0) return [];
   const suites = new Set(

@@ -6,11 +6,29 @@ import { globSync } from "node:fs";
 import { mkdir, symlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
-import { copyClone } from "../scripts/stats/installations.ts";
+import { copyClone } from "./installations.ts";
 
 const ROOT = join(import.meta.dirname, "..");
+/** Folders of the server's package and of its dependencies. */
+export const SERVER_PACKAGES = [
+  "protocol",
+  "client",
+  "engine",
+  "ai-sdk",
+  "ag-ui",
+  "mcp",
+  "openapi",
+  "postgres",
+  "nats",
+  "openai",
+  "mcp-server",
+  "server",
+] as const;
 /** Folders of the published packages. */
-export const PUBLISHED = ["protocol", "client", "react", "server", "create"] as const;
+export const PUBLISHED = [...SERVER_PACKAGES, "testing", "react", "ui", "create"] as const;
+
+/** Maximum milliseconds to copy and pack all packages, each compiled, on a busy machine. */
+export const PACKING_MS = 600_000;
 
 /** Copies the clone to `folder`, with links to the installed dependencies. */
 export async function copyWithModules(folder: string): Promise<void> {
@@ -34,6 +52,10 @@ export async function packAll(
   const { stdout } = await promisify(execFile)("npm", command, options);
   const packed = [...stdout.matchAll(/"filename": "([^"]+)"/g)].map(([, file = ""]) => file);
   return new Map(
-    names.map((name) => [name, join(destination, packed.find((file) => file.includes(`-${name}-`)) ?? "")]),
+    names.map((name) => {
+      // A name may be the end or the beginning of another one.
+      const tarball = new RegExp(`^colloquy-${name}-\\d`);
+      return [name, join(destination, packed.find((file) => tarball.test(file)) ?? "")];
+    }),
   );
 }

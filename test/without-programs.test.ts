@@ -10,7 +10,7 @@ import { afterEach, beforeEach, expect, it } from "vitest";
 const run = promisify(execFile);
 const SCRIPT = join(import.meta.dirname, "../scripts/without-programs");
 const HIDDEN =
-  "psql pg_isready pg_dump chromium nats-server pgbouncer nginx strace zsh fish tmux docker wget systemd-analyze promtool";
+  "psql pg_isready pg_dump chromium nats-server pgbouncer nginx strace tini zsh fish tmux docker wget systemd-analyze promtool";
 
 let folder: string;
 beforeEach(async () => {

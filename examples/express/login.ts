@@ -1,4 +1,4 @@
-// Your login: here a demo list of users and a signed cookie. Replace it with what you have.
+// A demo login with a list of users and a signed cookie. Replace it with your own.
 
 import { createHmac, scrypt, timingSafeEqual } from "node:crypto";
 import { readFileSync } from "node:fs";
@@ -17,7 +17,7 @@ interface User {
 }
 
 const USERS = JSON.parse(readFileSync(USERS_FILE, "utf8")) as Record<string, User>;
-/** Unknown users take as long as known ones. */
+/** Stands in for unknown users, so that response times do not reveal which users exist. */
 const NOBODY: User = { salt: "00", hash: "00".repeat(32) };
 
 export const WEEK_MS = 7 * 24 * 60 * 60 * 1000;
@@ -42,7 +42,7 @@ export function loginFor(user: string): string {
   return `${claim}.${signatureOf(claim)}`;
 }
 
-/** Returns the user who is logged in, `null` if nobody is. */
+/** Returns the user of a valid login cookie, otherwise `null`. */
 export function userOf(cookies = ""): string | null {
   const [, user = "", expires = "", signature = ""] =
     /(?:^|; )login=([\w-]+)\.(\d+)\.([\w-]+)(?:;|$)/.exec(cookies) ?? [];

@@ -1,4 +1,4 @@
-"""Your login: here a demo list of users and a signed cookie. Replace it with what you have."""
+"""A demo login with a list of users and a signed cookie. Replace it with your own."""
 
 import hmac
 import json
@@ -13,7 +13,7 @@ if len(SECRET) < 32:
     raise SystemExit("Set SESSION_SECRET to 32 or more random characters: openssl rand -base64 32")
 
 USERS = json.loads(Path(os.environ.get("USERS_FILE", Path(__file__).parent / "users.json")).read_text())
-# Unknown users take as long as known ones.
+# Stands in for unknown users, so that response times do not reveal which users exist.
 NOBODY = {"salt": "00", "hash": "00" * 32}
 WEEK = 7 * 24 * 60 * 60
 IS_PRODUCTION = os.environ.get("ENVIRONMENT") == "production"
@@ -26,7 +26,7 @@ def is_password(user: str, password: str) -> bool:
 
 
 def is_refused_demo(user: str, host: str) -> bool:
-    """Return true for a demo user in production, or on an address that other machines can reach."""
+    """Returns true for a demo user in production, or on an address that other machines can reach."""
     is_public = IS_PRODUCTION or host not in ["127.0.0.1", "::1"]
     return is_public and USERS[user].get("demo", False)
 
@@ -38,7 +38,7 @@ def login_for(user: str) -> str:
 
 
 def user_of(login: str) -> str | None:
-    """Returns the user who is logged in, None if nobody is."""
+    """Returns the user of a valid login cookie, otherwise None."""
     claim, _, signature = login.rpartition(".")
     if not hmac.compare_digest(signature.encode(), signature_of(claim).encode()):
         return None

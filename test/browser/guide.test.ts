@@ -4,11 +4,13 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { testEdge, type TestEdge } from "../../packages/server/src/http/testing/edge.ts";
+import { startEdges, type TestEdge } from "../../packages/server/src/http/testing/edge.ts";
 import { TREE } from "../../site/tree.ts";
 import { findViolationsInBothSchemes } from "./accessibility.ts";
 import { isWithoutChromium } from "./chromium.ts";
 import { useChromium } from "./use-chromium.ts";
+
+const { testEdge } = await startEdges();
 
 /** Output of `npm run site`. */
 const BUILT = join(import.meta.dirname, "../../site/dist");
@@ -19,7 +21,7 @@ describe.skipIf(isLeftOut)("the guide", () => {
   let edge: TestEdge;
   let origin: string;
   beforeAll(async () => {
-    edge = testEdge({}, null, { console: BUILT, guide: BUILT });
+    edge = testEdge({}, { pages: { console: BUILT, guide: BUILT } });
     origin = await edge.app.listen({ port: 0, host: "127.0.0.1" });
   });
   afterAll(() => edge.app.close());

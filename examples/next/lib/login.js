@@ -1,11 +1,11 @@
-// Your login: here a demo list of users and a signed cookie. Replace it with what you have.
+// A demo login with a list of users and a signed cookie. Replace it with your own.
 
 import { createHmac, scrypt, timingSafeEqual } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { promisify } from "node:util";
 
 const users = JSON.parse(readFileSync(process.env.USERS_FILE ?? "users.json", "utf8"));
-/** Unknown users take as long as known ones. */
+/** Stands in for unknown users, so that response times do not reveal which users exist. */
 const NOBODY = { salt: "00", hash: "00".repeat(32) };
 
 export const WEEK_SECONDS = 7 * 24 * 60 * 60;
@@ -22,9 +22,12 @@ export function isRefusedDemo(user) {
   return (process.env.NODE_ENV === "production" || isReachable()) && users[user].demo === true;
 }
 
-/** Returns true if this process listens on an address other than loopback. Next does not tell its route handlers. */
+/**
+ * Returns true if this process listens on an address other than loopback. Next.js does not expose the
+ * address.
+ */
 function isReachable() {
-  // Without look-ups of names.
+  // Skip DNS lookups.
   process.report.excludeNetwork = true;
   return process.report
     .getReport()
@@ -38,7 +41,7 @@ export function loginFor(user) {
   return `${claim}.${signatureOf(claim)}`;
 }
 
-/** Returns the user who is logged in, `null` if nobody is. */
+/** Returns the user of a valid login cookie, otherwise `null`. */
 export function userOf(login = "") {
   const [, user = "", expires = "", signature = ""] = /^([\w-]+)\.(\d+)\.([\w-]+)$/.exec(login) ?? [];
   const [sent, right] = [Buffer.from(signature), Buffer.from(signatureOf(`${user}.${expires}`))];

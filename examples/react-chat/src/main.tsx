@@ -2,6 +2,7 @@ import { createClient } from "@colloquy/client";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { App } from "./app.tsx";
+import "@colloquy/ui/styles.css";
 import "./style.css";
 
 // `VITE_COLLOQUY_URL=https://chat.example.com npm run dev` uses a service elsewhere.

@@ -23,10 +23,11 @@ export function Chat(conversation: Conversation): ReactNode {
   return (
     <main>
       <div role="log" aria-label="Messages">
+        {messages.length === 0 ? <h1 className="welcome">How can we help you?</h1> : <h1>Chat</h1>}
         {messages.map((message) => (
           <article key={message.id} className={message.role}>
             {message.parts.map((part, at) => (
-              <Part key={at} part={part} chat={chat} />
+              <Part key={at} part={part} chat={chat} isAnswer={message.role === "assistant"} />
             ))}
             {message.role === "user" ? (
               <button onClick={() => edit(message)}>Edit</button>
@@ -38,8 +39,16 @@ export function Chat(conversation: Conversation): ReactNode {
       </div>
       {problem !== null && <p role="alert">{problem}</p>}
       <form onSubmit={submit}>
-        <input aria-label="Message" value={text} onChange={(event) => setText(event.target.value)} />
-        <button disabled={isBusy || text.trim() === ""}>{edited === null ? "Send" : "Send edited"}</button>
+        <input
+          aria-label="Message"
+          placeholder="Write a message"
+          dir="auto"
+          value={text}
+          onChange={(event) => setText(event.target.value)}
+        />
+        <button className="primary" disabled={isBusy || text.trim() === ""}>
+          {edited === null ? "Send" : "Send edited"}
+        </button>
         {isBusy && (
           <button type="button" onClick={stop}>
             Stop

@@ -1,6 +1,7 @@
 import type { UseChatHelpers } from "@ai-sdk/react";
 import { visibleJson, type PendingAction } from "@colloquy/client";
 import { useReadToEnd } from "@colloquy/react";
+import { Markdown } from "@colloquy/ui";
 import type { DynamicToolUIPart, UIMessage } from "ai";
 import type { ReactNode } from "react";
 
@@ -11,8 +12,8 @@ interface PartProps {
   readonly chat: Answering;
 }
 
-export function Part({ part, chat }: PartProps): ReactNode {
-  if (part.type === "text") return <p>{part.text}</p>;
+export function Part({ part, chat, isAnswer }: PartProps & { readonly isAnswer: boolean }): ReactNode {
+  if (part.type === "text") return isAnswer ? <Markdown text={part.text} /> : <p dir="auto">{part.text}</p>;
   if (part.type === "dynamic-tool") return <Call part={part} chat={chat} />;
   // An action that is more than yes or no: `null` once it is decided.
   if (part.type === "data-action") return <Question action={part.data as PendingAction | null} chat={chat} />;
@@ -38,7 +39,7 @@ function Call({ part, chat }: { readonly part: DynamicToolUIPart; readonly chat:
       {part.state === "approval-requested" && (
         <>
           {/* Only who has seen the input to its end can approve it. */}
-          <button disabled={!reading.isDone} onClick={() => answer(true)}>
+          <button className="primary" disabled={!reading.isDone} onClick={() => answer(true)}>
             Approve
           </button>
           <button onClick={() => answer(false)}>Deny</button>

@@ -31,7 +31,14 @@ export async function bundle(outfile: string, { minify }: { readonly minify: boo
 /** Code shared by both entries is one file, so that errors of both are instances of the same class. */
 async function bundleEntries(outdir: string): Promise<void> {
   const entryPoints = entriesOf(PACKAGE);
-  await build({ ...FOR_EVERY_RUNTIME, entryPoints, outdir, splitting: true, chunkNames: "shared" });
+  await build({
+    ...FOR_EVERY_RUNTIME,
+    entryPoints,
+    outdir,
+    splitting: true,
+    chunkNames: "shared",
+    sourcemap: true,
+  });
 }
 
 /** Writes declarations that depend only on the generated wire types. */

@@ -9,7 +9,7 @@ export function adminKeys(transport: Transport) {
   const path = (id: string): string => `/api/admin/keys/${encodeURIComponent(id)}`;
   return {
     /** Lists all keys ever created, oldest first; with `app`, those that open it. */
-    listKeys({ app, signal }: Abortable & { readonly app?: string } = {}): Promise<AdminKey[]> {
+    listKeys({ app, signal }: Abortable & { readonly app?: string | undefined } = {}): Promise<AdminKey[]> {
       return transport.body({ path: "/api/admin/keys", query: { app }, repeatable: true, signal });
     },
 
@@ -19,10 +19,10 @@ export function adminKeys(transport: Transport) {
         /** Apps that the key opens; empty for an operator's key, which has only admin scopes. */
         readonly apps: readonly string[];
         /** Scopes of the key; all App scopes when absent. */
-        readonly scopes?: readonly KeyScope[];
-        readonly name?: string;
+        readonly scopes?: readonly KeyScope[] | undefined;
+        readonly name?: string | undefined;
         /** The key never expires when absent. */
-        readonly expiresInSeconds?: number;
+        readonly expiresInSeconds?: number | undefined;
       },
     ): Promise<IssuedAdminKey> {
       const { apps, scopes, name, expiresInSeconds, signal } = wanted;
@@ -41,7 +41,7 @@ export function adminKeys(transport: Transport) {
      */
     rotateKey(
       id: string,
-      options: Abortable & { readonly overlapSeconds?: number } = {},
+      options: Abortable & { readonly overlapSeconds?: number | undefined } = {},
     ): Promise<IssuedAdminKey> {
       const { overlapSeconds, signal } = options;
       const body = { overlap_seconds: overlapSeconds };

@@ -21,13 +21,13 @@ function reads(transport: Transport) {
      */
     listSessions(
       options: Abortable & {
-        readonly status?: AdminSessionStatus;
-        readonly app?: string;
+        readonly status?: AdminSessionStatus | undefined;
+        readonly app?: string | undefined;
         /** Text in titles, ignoring case; or a full session id or wallet address. */
-        readonly search?: string;
-        readonly limit?: number;
+        readonly search?: string | undefined;
+        readonly limit?: number | undefined;
         /** `next_cursor` of the previous page, requested with the same filter. */
-        readonly cursor?: string;
+        readonly cursor?: string | undefined;
       } = {},
     ): Promise<AdminSessionPage> {
       const { signal, status, app, search, limit, cursor } = options;
@@ -41,7 +41,7 @@ function reads(transport: Transport) {
      */
     getSession(
       id: string,
-      options: Abortable & { readonly limit?: number; readonly before?: number } = {},
+      options: Abortable & { readonly limit?: number | undefined; readonly before?: number | undefined } = {},
     ): Promise<AdminSessionDetail> {
       const { signal, limit, before } = options;
       return transport.body({ path: path(id), query: { limit, before }, repeatable: true, signal });
@@ -50,7 +50,7 @@ function reads(transport: Transport) {
     /** Lists stored messages, oldest first: at most `limit` (1,000) after the message with the id `after`. */
     listMessages(
       id: string,
-      options: Abortable & { readonly after?: string; readonly limit?: number } = {},
+      options: Abortable & { readonly after?: string | undefined; readonly limit?: number | undefined } = {},
     ): Promise<PersistedMessage[]> {
       const { signal, after, limit } = options;
       return transport.body({

@@ -7,5 +7,6 @@ import type { Message } from "./wire.ts";
 export function answeredQuestion(messages: readonly Message[], index: number): Message | null {
   const { sender, turn } = messages[index] ?? {};
   if (sender !== "agent" || turn === undefined || messages[index - 1]?.turn === turn) return null;
-  return messages.find((message) => message.sender === "user" && message.turn === turn) ?? null;
+  const isQuestion = (message: Message): boolean => message.sender === "user" && message.turn === turn;
+  return messages.slice(0, index).filter(isQuestion).at(-1) ?? null;
 }

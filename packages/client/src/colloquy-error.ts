@@ -13,8 +13,9 @@ export interface ErrorFacts {
  * Every failure of a request, except your own aborts: those reject with your signal's reason.
  *
  * `code` is the code of the service's problem document (docs/api.md, "Errors") or one of the client's own:
- * `network_failed`, `timeout` (no answer in time), `token_failed` (the `token` option threw), `answer_invalid` (status 200 with a body that is not the
- * service's), `http_error` (the same with another status).
+ * `network_failed`, `timeout` (no answer in time), `token_failed` (the `token` option threw), `answer_invalid` (a success
+ * that is not the service's), `http_error` (a failure that is not the service's), `no_stream_slot`, `no_streams` and
+ * `stream_delayed` (why a session polls), `client_failed` (a mistake of this library or of its runtime).
  */
 export class ColloquyError extends Error {
   override readonly name = "ColloquyError";
@@ -50,17 +51,31 @@ export async function errorOf(response: Response): Promise<ColloquyError> {
   });
 }
 
-/** Returns true if the same request may succeed soon. */
-export function isTransient({ status }: ColloquyError): boolean {
+/**
+ * Returns true if the same request may succeed soon: there was no valid response, or a temporary error (408,
+ * 429, 5xx). An `http_error` comes from a proxy, so it counts as temporary unless the body is too large
+ * (413).
+ */
+export function isTransient({ code, status }: ColloquyError): boolean {
+  if (code === "http_error") return status !== 413;
   return status < 400 || status >= 500 || status === 408 || status === 429;
 }
 
-/** Returns `null` if `text` is not a problem document: a proxy answered instead of the service. */
-function readProblem(text: string): Partial<Problem> | null {
+/** Returns a `ColloquyError` unchanged, and wraps any other error as `client_failed`. */
+export function asColloquyError(error: unknown): ColloquyError {
+  if (error instanceof ColloquyError) return error;
+  const message = `The client failed: ${String(error)}`;
+  return new ColloquyError(message, { code: "client_failed", cause: error });
+}
+
+/** Returns `null` if `text` is not a problem document of the service: a proxy answered instead. */
+function readProblem(text: string): Problem | null {
+  let value: unknown;
   try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === "object" ? value : null;
+    value = JSON.parse(text);
   } catch {
     return null;
   }
+  const { code, detail } = (value ?? {}) as Partial<Record<keyof Problem, unknown>>;
+  return typeof code === "string" && typeof detail === "string" ? (value as Problem) : null;
 }

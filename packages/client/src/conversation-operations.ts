@@ -4,12 +4,21 @@ import { randomId } from "./random-id.ts";
 import type { Abortable, Transport } from "./transport.ts";
 import type { Action, ActionClaim, Snapshot, UserState } from "./wire.ts";
 
-export interface WaitOptions extends Abortable {
+export interface MessagesOption {
+  /**
+   * Number of latest messages in the snapshot, from 0 to 1,000; all if absent. The snapshot always includes
+   * queued and streaming messages and all later ones. Its `messages_before` is the number of messages before
+   * the first one.
+   */
+  readonly messages?: number | undefined;
+}
+
+export interface WaitOptions extends Abortable, MessagesOption {
   /**
    * `true` waits until the assistant has finished or needs a decision; a number waits at most that many
    * seconds. When absent, the call returns as soon as the message is stored.
    */
-  readonly wait?: boolean | number;
+  readonly wait?: boolean | number | undefined;
 }
 
 /** A tool that a client offers and runs itself. */
@@ -18,40 +27,49 @@ export interface ClientTool {
   /** JSON Schema of its input. */
   readonly inputSchema: object;
   /** Milliseconds in which a client must report a call's result; the App's limit for actions when absent. */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
   /** True if another client may run a call after the first client's claim has expired. */
-  readonly repeatable?: boolean;
+  readonly repeatable?: boolean | undefined;
 }
 
 export interface SendOptions extends WaitOptions {
   /** Idempotency key: the service stores one message per key within 24 hours. Random when absent. */
-  readonly idempotencyKey?: string;
+  readonly idempotencyKey?: string | undefined;
+  /** Ids of files that were uploaded to the session, at most 10. The text may then be empty. */
+  readonly attachments?: readonly string[] | undefined;
   /** Wallet address to bind to the session. */
-  readonly publicKey?: string;
+  readonly publicKey?: string | undefined;
   /** User state to merge into the session's. */
-  readonly userState?: UserState;
+  readonly userState?: UserState | undefined;
   /** Client whose secrets tools may use. */
-  readonly clientId?: string;
+  readonly clientId?: string | undefined;
   /**
    * Id of a user's message. The new one replaces it, and everything after it is removed; the same text regenerates
    * its answer.
    */
-  readonly replaces?: string;
+  readonly replaces?: string | undefined;
   /** Model of the App for this message and the next ones. */
-  readonly rig?: string;
+  readonly rig?: string | undefined;
+  /**
+   * While the assistant works: the turn in progress reads the message before its next model call (`steer`), or the
+   * message waits for a turn of its own (`enqueue`). The App's `onBusy` when absent, and always if that is `reject`.
+   */
+  readonly busy?: "steer" | "enqueue" | undefined;
   /**
    * JSON Schema of an object that the answer must match. The answer's message then has it as `data`; after two answers
    * that do not match, the turn fails with `schema_mismatch`.
    */
-  readonly responseSchema?: Readonly<Record<string, unknown>>;
+  readonly responseSchema?: Readonly<Record<string, unknown>> | undefined;
   /** Tools for the answer to this message, by name. Run their calls with `runTools` of a live session. */
-  readonly clientTools?: Readonly<Record<string, ClientTool>>;
+  readonly clientTools?: Readonly<Record<string, ClientTool>> | undefined;
 }
 
 export interface StateOptions extends WaitOptions {
+  /** Id of a message. The snapshot contains the messages directly before it. */
+  readonly before?: string | undefined;
   /** User state to merge into the session's. */
-  readonly userState?: UserState;
-  readonly clientId?: string;
+  readonly userState?: UserState | undefined;
+  readonly clientId?: string | undefined;
 }
 
 /** A person's decision, by kind of action (docs/api.md, "Actions"). */
@@ -66,7 +84,7 @@ export type Decision =
       readonly claim: string;
       readonly result: { output: unknown } | { error: string };
     }
-  | { readonly decision: "deny"; readonly claim?: string };
+  | { readonly decision: "deny"; readonly claim?: string | undefined };
 
 /** Maximum `Prefer: wait` of one request in seconds, below the time-outs of common proxies. */
 const LONG_POLL_SECONDS = 20;
@@ -83,7 +101,7 @@ export function conversationOperations(
 interface ClaimOptions extends Abortable {
   /** The claim to renew. */
   readonly claim?: string | undefined;
-  readonly idempotencyKey?: string;
+  readonly idempotencyKey?: string | undefined;
 }
 
 function chatOperations(transport: Transport, app: string | undefined) {
@@ -91,52 +109,59 @@ function chatOperations(transport: Transport, app: string | undefined) {
   return {
     /** Sends a message. Retries use the same `Idempotency-Key`, so that it is stored once. */
     async sendMessage(id: string, message: string, options: SendOptions = {}): Promise<Snapshot> {
-      const { wait, idempotencyKey = randomId(), signal } = options;
+      const { wait, messages, idempotencyKey = randomId(), signal } = options;
       const budget = new WaitBudget(wait);
       const seconds = budget.next(LONG_POLL_SECONDS);
       const snapshot = await transport.body<Snapshot>({
         method: "POST",
         path: "/api/chat",
         headers: { ...session(id), "Idempotency-Key": idempotencyKey, Prefer: prefer(seconds) },
-        body: { message, app, ...chatParameters(options) },
+        body: { message, app, messages: last(messages), ...chatParameters(options) },
+        field: "messages",
         repeatable: true,
         longPollMs: seconds * 1000,
         signal,
       });
-      return waitFor(id, snapshot, budget, signal);
+      return waitFor(id, snapshot, budget, { messages, signal });
     },
 
     async getState(id: string, options: StateOptions = {}): Promise<Snapshot> {
-      const { wait, userState, clientId, signal } = options;
+      const { wait, messages, before, userState, clientId, signal } = options;
+      const range = { messages: last(messages), before };
       // Sent without `Prefer`: the service waits for new actions, not for one that is already pending.
       const snapshot = await transport.body<Snapshot>({
         path: "/api/state",
-        query: { user_state: userState && JSON.stringify(userState), client_id: clientId },
+        query: { user_state: userState && JSON.stringify(userState), client_id: clientId, ...range },
         headers: session(id),
+        field: "messages",
         repeatable: true,
         signal,
       });
-      return waitFor(id, snapshot, new WaitBudget(wait), signal);
+      return waitFor(id, snapshot, new WaitBudget(wait), { messages, before, signal });
     },
 
     /**
      * Stops the answer in progress and cancels queued messages. Not retried, because a late retry could stop
      * a later answer.
      */
-    interrupt(id: string, { signal }: Abortable = {}): Promise<Snapshot> {
-      return transport.body({ method: "POST", path: "/api/interrupt", headers: session(id), signal });
+    interrupt(id: string, { messages, signal }: Abortable & MessagesOption = {}): Promise<Snapshot> {
+      const query = { messages: last(messages) };
+      return transport.body({ method: "POST", path: "/api/interrupt", query, headers: session(id), signal });
     },
   };
 }
 
 function chatParameters(options: SendOptions) {
-  const { publicKey, userState, clientId, replaces, rig, responseSchema, clientTools } = options;
+  const { attachments, publicKey, userState, clientId, replaces, rig, busy, responseSchema, clientTools } =
+    options;
   return {
+    attachments,
     public_key: publicKey,
     user_state: userState,
     client_id: clientId,
     replaces,
     rig,
+    busy,
     response_schema: responseSchema,
     client_tools: clientTools,
   };
@@ -196,7 +221,7 @@ function waiter(transport: Transport) {
     id: string,
     first: Snapshot,
     budget: WaitBudget,
-    signal: AbortSignal | undefined,
+    { messages, before, signal }: Pick<StateOptions, "messages" | "before" | "signal">,
   ): Promise<Snapshot> => {
     let snapshot = first;
     // No request ends at once for an action that appears between two requests, so the first ones are short.
@@ -205,7 +230,9 @@ function waiter(transport: Transport) {
       if (seconds === 0) break;
       snapshot = await transport.body<Snapshot>({
         path: "/api/state",
+        query: { messages: last(messages), before },
         headers: { ...session(id), Prefer: prefer(seconds) },
+        field: "messages",
         repeatable: true,
         longPollMs: seconds * 1000,
         signal,
@@ -213,6 +240,11 @@ function waiter(transport: Transport) {
     }
     return snapshot;
   };
+}
+
+/** Returns the parameter `messages`; `undefined` for all messages. */
+export function last(messages: number | undefined): string | undefined {
+  return messages === undefined ? undefined : `last:${messages}`;
 }
 
 function session(id: string): { "X-Session-Id": string } {

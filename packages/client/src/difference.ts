@@ -10,15 +10,19 @@ type Change = SessionEvent | MessageDelta;
  * the session was deleted and created anew), returns a single `system_notice` with the code `resync`.
  */
 export function difference(before: Snapshot, after: Snapshot): SessionUpdate[] {
-  const { session_id } = after;
+  const { session_id, messages_before: first = 0 } = after;
+  if (first !== (before.messages_before ?? 0)) return [resync(session_id)];
   const known = new Map(before.messages.map((message) => [message.id, message]));
   const kept = after.messages.filter(({ id }) => known.has(id));
-  // `after` must keep all known messages in order. New ones may stand between them, such as an answer before queued messages.
+  // `after` must keep all known messages in order. New ones may stand between them, such as an answer before
+  // queued messages.
   if (before.messages.some(({ id }, index) => kept[index]?.id !== id)) return [resync(session_id)];
   const messageChanges: Change[] = [
     ...systemEvents(before, after),
     ...(before.title === after.title ? [] : [{ type: "title_changed" as const, new_title: after.title }]),
-    ...after.messages.flatMap((message, index) => messageEvents(known.get(message.id), message, index)),
+    ...after.messages.flatMap((message, index) =>
+      messageEvents(known.get(message.id), message, first + index),
+    ),
     ...claimEvents(before, after),
     ...stateEvents(before, after),
   ];

@@ -93,6 +93,33 @@ describe("fold", () => {
   });
 });
 
+describe("fold with only the latest messages", () => {
+  const last = { ...before, messages_before: 8 };
+  const other = message("m0", "agent", "Hello", { feedback: { score: 1, created_at: "" } });
+
+  it("ignores events of earlier messages", () => {
+    for (const type of ["message_created", "message_updated", "message_completed"])
+      expect(fold(last, update({ type, message: other, index: 7 }), "a-2")).toEqual({
+        snapshot: { ...last, last_event_id: "a-2" },
+        update: null,
+      });
+  });
+
+  it("inserts messages at their index in the session", () => {
+    const created = fold(last, update({ type: "message_created", message: other, index: 9 }), "a-2")!;
+    expect(created.snapshot.messages.map(({ id }) => id)).toEqual(["m1", "m0", "m2"]);
+    const without = fold(last, update({ type: "message_created", message: other }), "a-2")!;
+    expect(without.snapshot.messages.map(({ id }) => id)).toEqual(["m1", "m2", "m0"]);
+  });
+
+  it("requests a snapshot if the index of a message is unknown or all loaded messages are removed", () => {
+    expect(fold(last, update({ type: "message_updated", message: other }), "a-2")).toBeNull();
+    for (const from of ["m0", "m1"])
+      expect(fold(last, update({ type: "messages_removed", from }), "a-2")).toBeNull();
+    expect(fold(last, update({ type: "messages_removed", from: "m2" }), "a-2")).not.toBeNull();
+  });
+});
+
 describe("fold of a message that a snapshot left out", () => {
   const late = message("m0", "agent", "I begin", { status: "streaming" });
   const third = message("m3", "user", "And?");
@@ -212,6 +239,14 @@ describe("withHidden", () => {
     const next = message("m3", "user", "And?");
     const after = snapshot({ messages: [first!, next], title: "Tea" });
     expect(withHidden(known, after)).toEqual({ ...after, messages: [first, hidden, next] });
+  });
+
+  it("keeps the position of a hidden answer when earlier messages are loaded", () => {
+    const after = snapshot({ messages: [first!], messages_before: 8 });
+    expect(withHidden(snapshot({ messages: [hidden], messages_before: 9 }), after).messages).toEqual([
+      first,
+      hidden,
+    ]);
   });
 
   it("drops the hidden answer once it has ended, and in another incarnation of the session", () => {

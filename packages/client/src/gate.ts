@@ -1,3 +1,5 @@
+import { reasonOf, throwIfAborted } from "./linked-abort.ts";
+
 /** Blocks callers until it is opened, permanently. */
 export class Gate {
   #isOpen = false;
@@ -12,14 +14,14 @@ export class Gate {
   /** Rejects with the signal's reason. */
   passed(signal: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
-      signal.throwIfAborted();
+      throwIfAborted(signal);
       if (this.#isOpen) {
         resolve();
         return;
       }
       const onAbort = (): void => {
         this.#waiting.delete(pass);
-        reject(signal.reason as Error);
+        reject(reasonOf(signal));
       };
       const pass = (): void => {
         signal.removeEventListener("abort", onAbort);

@@ -1,7 +1,7 @@
 export interface LinkedAbort {
   readonly signal: AbortSignal;
   abort(reason: unknown): void;
-  /** Removes the listeners from the followed signals, which may live much longer. */
+  /** Removes the listeners from `signals`, which may outlive this controller. */
   release(): void;
 }
 
@@ -10,31 +10,50 @@ export function linkedAbort(...signals: readonly (AbortSignal | undefined)[]): L
   const own = new AbortController();
   const links = signals.flatMap((signal) => {
     if (signal === undefined) return [];
-    const onAbort = (): void => own.abort(signal.reason);
+    const onAbort = (): void => abortWith(own, reasonOf(signal));
     if (signal.aborted) onAbort();
     else signal.addEventListener("abort", onAbort);
     return [() => signal.removeEventListener("abort", onAbort)];
   });
   return {
     signal: own.signal,
-    abort: (reason) => own.abort(reason),
+    abort: (reason) => abortWith(own, reason),
     release: () => {
       for (const unlink of links) unlink();
     },
   };
 }
 
-/** Returns what `work` resolves with. Throws the signal's reason as soon as it aborts. */
+/** Aborts with a reason. Defines `signal.reason` where the runtime lacks it (React Native). */
+export function abortWith(controller: AbortController, reason: unknown): void {
+  const { signal } = controller;
+  if (!signal.aborted && !("reason" in signal)) Object.defineProperty(signal, "reason", { value: reason });
+  controller.abort(reason);
+}
+
+/** Returns `signal.reason`, or an `AbortError` where the runtime lacks it. */
+export function reasonOf(signal: AbortSignal | undefined): unknown {
+  return signal?.reason ?? Object.assign(new Error("The operation was aborted."), { name: "AbortError" });
+}
+
+/** Replaces `signal.throwIfAborted()`, which React Native lacks. */
+export function throwIfAborted(signal: AbortSignal | undefined): void {
+  if (signal?.aborted) throw reasonOf(signal);
+}
+
+/** Returns the result of `work`. Rejects with the signal's reason as soon as the signal aborts. */
 export async function beforeAbort<Result>(
   signal: AbortSignal | undefined,
   work: () => Promise<Result> | Result,
 ): Promise<Result> {
-  const aborted = Promise.withResolvers<never>();
-  const onAbort = (): void => aborted.reject(signal?.reason);
+  throwIfAborted(signal);
+  let onAbort = (): void => undefined;
+  const aborted = new Promise<never>((_resolve, reject) => {
+    onAbort = () => reject(reasonOf(signal));
+  });
   signal?.addEventListener("abort", onAbort);
   try {
-    signal?.throwIfAborted();
-    return await Promise.race([work(), aborted.promise]);
+    return await Promise.race([work(), aborted]);
   } finally {
     signal?.removeEventListener("abort", onAbort);
   }

@@ -1,10 +1,8 @@
-// Polls on networks that block streams, and periodically probes for streams.
+// Polls while no event stream is available.
 
 import { ColloquyError } from "./colloquy-error.ts";
 import { linkedAbort } from "./linked-abort.ts";
-import { backoff, pause } from "./timing.ts";
-import type { Transport } from "./transport.ts";
-import { readUpdates } from "./update-stream.ts";
+import { backoff, pause, type Timing } from "./timing.ts";
 
 export interface Poller {
   /** Fetches the snapshot once. Returns whether the assistant is working. */
@@ -21,29 +19,29 @@ const IDLE_MS = 4_000;
 const TRIAL_MS = 15_000;
 const TRIAL_CEILING_MS = 300_000;
 
-/** Polls until a stream works. Throws if a poll throws. */
+/** Polls until `untilStream` resolves. Throws if a poll or that throws. */
 export async function poll(
-  transport: Transport,
-  sessionId: string,
+  timing: Timing,
   signal: AbortSignal,
   poller: Poller,
+  untilStream: (signal: AbortSignal) => Promise<void>,
 ): Promise<void> {
   const abort = linkedAbort(signal);
-  let isOver = false;
-  const trials = untilStreamWorks(transport, sessionId, abort.signal).then(
-    () => {
-      isOver = true;
-      poller.retryNow();
-    },
-    () => undefined,
-  );
+  let end: { readonly error: unknown } | null = null;
+  const finish = (error: unknown): void => {
+    end = { error };
+    poller.retryNow();
+  };
+  const trials = untilStream(abort.signal).then(() => finish(null), finish);
+  const ended = (): typeof end => end;
   try {
-    while (!isOver) {
+    while (ended() === null) {
       const isBusy = await poller.ask(abort.signal);
-      const { timing } = transport;
-      if (!isOver)
-        await poller.rest((isBusy ? BUSY_MS : IDLE_MS) * (0.75 + timing.random() / 2), abort.signal);
+      if (ended() !== null) break;
+      await poller.rest((isBusy ? BUSY_MS : IDLE_MS) * (0.75 + timing.random() / 2), abort.signal);
     }
+    const error = ended()?.error ?? null;
+    if (error !== null) throw error as Error;
   } finally {
     abort.abort(new ColloquyError("Polling ended.", { code: "stopped" }));
     abort.release();
@@ -51,20 +49,15 @@ export async function poll(
   }
 }
 
-/**
- * Resolves once a stream delivers bytes. Discards its events: the snapshot has moved on since, and the next
- * stream resumes from it.
- */
-async function untilStreamWorks(transport: Transport, sessionId: string, signal: AbortSignal): Promise<void> {
-  let works = false;
-  const reader = { onOpen: () => void (works = true), onFrame: () => false };
-  for (let trial = 1; !works; trial += 1) {
-    const jitter = backoff(transport.timing, trial, TRIAL_MS, TRIAL_CEILING_MS);
-    await pause(transport.timing, TRIAL_MS + jitter, signal);
-    try {
-      await readUpdates(transport, sessionId, null, reader, signal);
-    } catch (error) {
-      if (signal.aborted || !(error instanceof ColloquyError)) throw error;
-    }
+/** Resolves once `tryStream` returns true. Retries it with backoff, as after `failures` tries. */
+export async function untilStreamWorks(
+  timing: Timing,
+  signal: AbortSignal,
+  failures: number,
+  tryStream: () => Promise<boolean>,
+): Promise<void> {
+  for (let trial = 1 + failures; ; trial += 1) {
+    await pause(timing, TRIAL_MS + backoff(timing, trial, TRIAL_MS, TRIAL_CEILING_MS), signal);
+    if (await tryStream()) return;
   }
 }

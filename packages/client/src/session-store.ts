@@ -1,8 +1,11 @@
 // The snapshot of a session and its subscribers. Follows the session only while there are subscribers.
 
-import { ColloquyError } from "./colloquy-error.ts";
-import { SessionFollower, type FollowState } from "./session-follower.ts";
+import { asColloquyError, ColloquyError } from "./colloquy-error.ts";
+import { SessionFollower, type FollowListener, type FollowState } from "./session-follower.ts";
 import { Gate } from "./gate.ts";
+import { reasoningAfter, type LiveReasoning } from "./live-reasoning.ts";
+import { abortWith } from "./linked-abort.ts";
+import { withEarlier, withLoaded } from "./message-window.ts";
 import type { Transport } from "./transport.ts";
 import { UpdateQueue } from "./update-queue.ts";
 import type { Snapshot } from "./wire.ts";
@@ -19,6 +22,9 @@ export interface Connection {
   readonly error: ColloquyError | null;
 }
 
+/** Maximum attempts to read a page of messages without a concurrent change. */
+const PAGE_ATTEMPTS = 5;
+
 const IDLE: Connection = { state: "idle", error: null };
 const DELETED: Connection = { state: "deleted", error: null };
 
@@ -32,21 +38,29 @@ interface ActiveFollower {
 export class SessionStore {
   readonly #sessionId: string;
   readonly #transport: Transport;
+  readonly #messages: number | undefined;
   readonly #listeners = new Set<() => void>();
   readonly #queues = new Set<UpdateQueue>();
   #active: ActiveFollower | null = null;
   #snapshot: Snapshot | null = null;
+  #reasoning: LiveReasoning | null = null;
   #connection = IDLE;
   /** True during a deletion: following would create the session again. */
   #isDeleting = false;
 
-  constructor(sessionId: string, transport: Transport) {
+  /** `messages` is the number of latest messages to load; `undefined` loads all. */
+  constructor(sessionId: string, transport: Transport, messages: number | undefined) {
     this.#sessionId = sessionId;
+    this.#messages = messages;
     this.#transport = transport;
   }
 
   get snapshot(): Snapshot | null {
     return this.#snapshot;
+  }
+
+  get reasoning(): LiveReasoning | null {
+    return this.#reasoning;
   }
 
   get connection(): Connection {
@@ -99,11 +113,29 @@ export class SessionStore {
    * state through events, in order.
    */
   adopt(snapshot: Snapshot): void {
-    if (this.#active !== null) return;
-    this.#snapshot = snapshot;
+    if (this.#active !== null) {
+      this.#active.follower.expect(snapshot);
+      return;
+    }
+    this.#snapshot = withLoaded(this.#snapshot, snapshot);
     this.#connection = IDLE;
     this.#tell();
     this.#follow();
+  }
+
+  /** Prepends the page that `read` returns, unless it no longer directly precedes the loaded messages. */
+  async addEarlier(read: () => Promise<Snapshot>): Promise<void> {
+    for (let attempt = 0; attempt < PAGE_ATTEMPTS; attempt += 1) {
+      const follower = this.#active?.follower;
+      const ignored = follower?.ignored;
+      const page = await read();
+      if (this.#active?.follower !== follower) continue;
+      // An event that was ignored during the read may have changed a message of the page.
+      if (follower !== undefined && follower.ignored !== ignored) continue;
+      if (follower !== undefined) return follower.prepend(page);
+      this.#snapshot = (this.#snapshot && withEarlier(this.#snapshot, page)) ?? this.#snapshot;
+      return this.#tell();
+    }
   }
 
   /** Runs `work` while nothing follows the session, then ends all subscriptions if it succeeded. */
@@ -134,12 +166,18 @@ export class SessionStore {
     if (this.#active !== null || !isWanted || !isAllowed) return;
     const end = new AbortController();
     const ready = new Gate();
-    const follower = new SessionFollower(this.#sessionId, this.#snapshot, this.#transport, {
+    const listener: FollowListener = {
       onSnapshot: (snapshot, updates) => {
         if (end.signal.aborted) return;
         this.#snapshot = snapshot;
+        this.#reasoning = updates.reduce(reasoningAfter, this.#reasoning);
         for (const queue of this.#queues) queue.push(updates);
         ready.open();
+        this.#tell();
+      },
+      onStream: () => {
+        if (end.signal.aborted || this.#reasoning === null) return;
+        this.#reasoning = null;
         this.#tell();
       },
       onState: (state, error) => {
@@ -147,12 +185,19 @@ export class SessionStore {
         if (state !== "connecting" || this.#snapshot !== null) ready.open();
         this.#connect({ state, error });
       },
-    });
+    };
+    const follower = new SessionFollower(
+      this.#sessionId,
+      this.#snapshot,
+      this.#transport,
+      listener,
+      this.#messages,
+    );
     this.#active = { follower, end, ready };
     void follower.run(end.signal).then(
       () => this.#finish(DELETED),
       (error: unknown) => {
-        if (!end.signal.aborted) this.#finish({ state: "failed", error: error as ColloquyError });
+        if (!end.signal.aborted) this.#finish({ state: "failed", error: asColloquyError(error) });
       },
     );
   }
@@ -164,7 +209,8 @@ export class SessionStore {
   #leave(connection: Connection): void {
     const active = this.#active;
     this.#active = null;
-    active?.end.abort(new ColloquyError("There are no subscribers any more.", { code: "stopped" }));
+    if (active !== null)
+      abortWith(active.end, new ColloquyError("There are no subscribers any more.", { code: "stopped" }));
     active?.ready.open();
     this.#connect(connection);
   }

@@ -1,3 +1,4 @@
+import { last } from "./conversation-operations.ts";
 import type { Transport } from "./transport.ts";
 import type { Snapshot } from "./wire.ts";
 
@@ -5,11 +6,14 @@ import type { Snapshot } from "./wire.ts";
 export class StateReader {
   readonly #transport: Transport;
   readonly #sessionId: string;
+  readonly #messages: () => number | undefined;
   #etag: string | null = null;
 
-  constructor(transport: Transport, sessionId: string) {
+  /** `messages` returns the number of latest messages to read; `undefined` for all. */
+  constructor(transport: Transport, sessionId: string, messages: () => number | undefined) {
     this.#transport = transport;
     this.#sessionId = sessionId;
+    this.#messages = messages;
   }
 
   /** Makes the next read unconditional: the last snapshot read is no longer the current one. */
@@ -18,10 +22,10 @@ export class StateReader {
   }
 
   async read(signal: AbortSignal): Promise<Snapshot> {
-    const path = "/api/state";
     const answer = await this.#transport.required<Snapshot>({
-      path,
+      ...this.#request(),
       headers: { "X-Session-Id": this.#sessionId },
+      field: "messages",
       signal,
     });
     this.#etag = answer.headers.get("etag");
@@ -33,8 +37,13 @@ export class StateReader {
     const etag = this.#etag;
     if (etag === null) return this.read(signal);
     const headers = { "X-Session-Id": this.#sessionId, "If-None-Match": etag };
-    const answer = await this.#transport.request<Snapshot>({ path: "/api/state", headers, signal });
+    const request = { ...this.#request(), headers, field: "messages", signal };
+    const answer = await this.#transport.request<Snapshot>(request);
     this.#etag = answer === null ? etag : answer.headers.get("etag");
     return answer?.body ?? null;
+  }
+
+  #request() {
+    return { path: "/api/state", query: { messages: last(this.#messages()) } };
   }
 }

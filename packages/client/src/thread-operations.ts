@@ -2,13 +2,15 @@
 
 import { randomId } from "./random-id.ts";
 import type { Abortable, Transport } from "./transport.ts";
-import type { PersistedMessage, Thread } from "./wire.ts";
+import type { Feedback, PersistedMessage, SearchPage, Thread } from "./wire.ts";
 
 export interface ThreadPage {
   readonly threads: Thread[];
   /** Cursor of the next page; `null` on the last one. */
   readonly next: string | null;
 }
+
+type Metadata = Thread["metadata"];
 
 export type ThreadOperations = ReturnType<typeof listing> &
   ReturnType<typeof reading> &
@@ -21,44 +23,78 @@ export function threadOperations(transport: Transport): ThreadOperations {
 function listing(transport: Transport) {
   // Listing needs a session id and creates the session if it does not exist: use one id for all lists of this
   // client.
-  const asking = randomId();
+  let asking: string | null = null;
   return {
-    /** Creates the session and binds the wallet if none is bound. Idempotent. */
-    createSession(id: string, options: Abortable & { readonly publicKey?: string } = {}): Promise<Thread> {
-      const { publicKey, signal } = options;
+    /** Creates the session. Sets wallet and metadata only if the session has none. Idempotent. */
+    createSession(
+      id: string,
+      options: Abortable & {
+        readonly publicKey?: string | undefined;
+        readonly metadata?: Metadata | undefined;
+      } = {},
+    ): Promise<Thread> {
+      const { publicKey, metadata, signal } = options;
       return transport.body({
         method: "POST",
         path: "/api/sessions",
         headers: { "X-Session-Id": id },
-        body: { public_key: publicKey },
+        body: { public_key: publicKey, metadata },
         repeatable: true,
         signal,
       });
     },
 
     /**
-     * Lists the threads of a wallet, or without one those of the signed-in user, most recently active first: all, or pages of `limit` (1
-     * to 200).
+     * Lists the threads of a wallet or, without one, of the signed-in user, most recently active first.
+     * Returns all of them, or a page of `limit` (1 to 200).
      */
     async listThreads(
       publicKey: string | undefined,
       options: Abortable & {
-        readonly limit?: number;
-        readonly cursor?: string;
+        readonly limit?: number | undefined;
+        readonly cursor?: string | undefined;
+        /** Lists only threads whose metadata contains these string values. */
+        readonly metadata?: Readonly<Record<string, string>> | undefined;
         /** The current session; one without messages when absent. */
-        readonly sessionId?: string;
+        readonly sessionId?: string | undefined;
       } = {},
     ): Promise<ThreadPage> {
-      const { limit, cursor, sessionId = asking, signal } = options;
-      const answer = await transport.request<Thread[]>({
+      const { limit, cursor, metadata = {}, sessionId = (asking ??= randomId()), signal } = options;
+      const filters = Object.entries(metadata).map(([name, value]) => [`metadata.${name}`, value]);
+      const answer = await transport.required<Thread[]>({
         path: "/api/sessions",
-        query: { public_key: publicKey, limit, cursor },
+        query: { public_key: publicKey, limit, cursor, ...Object.fromEntries(filters) },
+        headers: { "X-Session-Id": sessionId },
+        field: "length",
+        repeatable: true,
+        signal,
+      });
+      const next = /[?&]cursor=([^&>]+)[^>]*>;\s*rel="next"/.exec(answer.headers.get("link") ?? "")?.[1];
+      return { threads: answer.body, next: next === undefined ? null : decodeURIComponent(next) };
+    },
+
+    /**
+     * Finds messages with all words of `query`, the newest first: of the signed-in user's sessions, or without a user of the
+     * session `sessionId` alone. A page of `limit` (1 to 50, default 20) may have fewer results, also none, although
+     * `next_cursor` names another one.
+     */
+    search(
+      query: string,
+      options: Abortable & {
+        readonly limit?: number | undefined;
+        readonly cursor?: string | undefined;
+        /** The session to search without a signed-in user; one without messages when absent. */
+        readonly sessionId?: string | undefined;
+      } = {},
+    ): Promise<SearchPage> {
+      const { limit, cursor, sessionId = (asking ??= randomId()), signal } = options;
+      return transport.body({
+        path: "/api/search",
+        query: { q: query, limit, cursor },
         headers: { "X-Session-Id": sessionId },
         repeatable: true,
         signal,
       });
-      const next = /[?&]cursor=([^&>]+)[^>]*>;\s*rel="next"/.exec(answer?.headers.get("link") ?? "")?.[1];
-      return { threads: answer?.body ?? [], next: next === undefined ? null : decodeURIComponent(next) };
     },
   };
 }
@@ -78,9 +114,9 @@ function reading(transport: Transport) {
     listMessages(
       id: string,
       options: Abortable & {
-        readonly after?: string;
-        readonly limit?: number;
-        readonly include?: "reasoning";
+        readonly after?: string | undefined;
+        readonly limit?: number | undefined;
+        readonly include?: "reasoning" | undefined;
       } = {},
     ): Promise<PersistedMessage[]> {
       const { after, limit, include, signal } = options;
@@ -94,11 +130,38 @@ function reading(transport: Transport) {
   };
 }
 
+export interface FeedbackOptions extends Abortable {
+  /** -1: bad; 1: good. */
+  readonly score: -1 | 0 | 1;
+  readonly comment?: string | undefined;
+  readonly tags?: readonly string[] | undefined;
+}
+
 function changing(transport: Transport) {
   return {
     /** 1 to 200 characters. Generated titles never overwrite it. */
     renameThread(id: string, title: string, { signal }: Abortable = {}): Promise<Thread> {
       return transport.body({ method: "PATCH", path: path(id), body: { title }, repeatable: true, signal });
+    },
+
+    /** Merges `patch` into the metadata (RFC 7396): `null` removes a member, or all metadata. At most 4 KiB as JSON. */
+    changeMetadata(id: string, patch: Metadata | null, { signal }: Abortable = {}): Promise<Thread> {
+      const body = { metadata: patch };
+      return transport.body({ method: "PATCH", path: path(id), body, repeatable: true, signal });
+    },
+
+    /**
+     * Replaces the feedback on an answer, or removes it: a score of 0 without comment and tags. Returns the feedback;
+     * `null` for none.
+     */
+    async giveFeedback(
+      id: string,
+      messageId: string,
+      { signal, ...feedback }: FeedbackOptions,
+    ): Promise<Feedback | null> {
+      const where = `${path(id)}/messages/${encodeURIComponent(messageId)}/feedback`;
+      const request = { method: "PUT", path: where, body: feedback, repeatable: true, signal } as const;
+      return (await transport.body<{ readonly feedback: Feedback | null }>(request)).feedback;
     },
 
     /** Lists show pinned threads first. */
@@ -120,7 +183,7 @@ function changing(transport: Transport) {
         newId = randomId(),
         through,
         signal,
-      }: Abortable & { readonly newId?: string; readonly through?: string } = {},
+      }: Abortable & { readonly newId?: string | undefined; readonly through?: string | undefined } = {},
     ): Promise<Thread> {
       const body = { session_id: newId, through_message_id: through };
       return transport.body({ method: "POST", path: `${path(id)}/fork`, body, signal });
@@ -136,7 +199,7 @@ function changing(transport: Transport) {
      * incarnation.
      */
     async deleteThread(id: string, { signal }: Abortable = {}): Promise<void> {
-      await transport.request({ method: "DELETE", path: path(id), signal });
+      await transport.request({ method: "DELETE", path: path(id), isResponseEmpty: true, signal });
     },
   };
 }

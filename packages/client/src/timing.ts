@@ -1,5 +1,7 @@
 // Clock, randomness and wake-up events in one place, replaceable in tests.
 
+import { reasonOf, throwIfAborted } from "./linked-abort.ts";
+
 /** A pending callback. */
 export interface Timer {
   stop(): void;
@@ -12,6 +14,10 @@ export interface Timing {
   random(): number;
   /** Calls back when the network is back or the page is shown again. Returns a function that unsubscribes. */
   onWake(callback: () => void): () => void;
+  /** Returns true if the network is known to be down. */
+  isOffline?(): boolean;
+  /** Returns true if the page is hidden. */
+  isHidden?(): boolean;
 }
 
 /**
@@ -35,6 +41,8 @@ export const REAL_TIMING: Timing = {
       document?.removeEventListener("visibilitychange", onVisible);
     };
   },
+  isOffline: () => (globalThis as Page).navigator?.onLine === false,
+  isHidden: () => (globalThis as Page).document?.visibilityState === "hidden",
 };
 
 type Listen = (event: string, callback: () => void) => void;
@@ -43,6 +51,7 @@ type Listen = (event: string, callback: () => void) => void;
 interface Page {
   readonly addEventListener?: Listen;
   readonly removeEventListener?: Listen;
+  readonly navigator?: { readonly onLine?: boolean };
   readonly document?: {
     readonly visibilityState: string;
     readonly addEventListener: Listen;
@@ -67,13 +76,13 @@ export function pause(
 ): Promise<void> & { wake(): void } {
   let wake = (): void => undefined;
   const done = new Promise<void>((resolve, reject) => {
-    signal?.throwIfAborted();
+    throwIfAborted(signal);
     const finish = (settle: () => void) => (): void => {
       timer.stop();
       signal?.removeEventListener("abort", onAbort);
       settle();
     };
-    const onAbort = finish(() => reject(signal?.reason as Error));
+    const onAbort = finish(() => reject(reasonOf(signal)));
     wake = finish(resolve);
     const timer = timing.after(ms, wake);
     signal?.addEventListener("abort", onAbort);

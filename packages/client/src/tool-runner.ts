@@ -1,9 +1,9 @@
-// Runs a session's calls of client tools in this client: claims a call, renews the claim while the handler runs, and
-// reports what the handler returns or throws. The service alone decides who holds the claim, and until when.
+// Runs a session's client-tool calls: claims a call, renews the claim while the handler runs, and reports the
+// handler's result or error. The service decides which client holds the claim, and for how long.
 
 import { ColloquyError, isTransient } from "./colloquy-error.ts";
 import type { Decision } from "./conversation-operations.ts";
-import { beforeAbort, linkedAbort, type LinkedAbort } from "./linked-abort.ts";
+import { beforeAbort, linkedAbort, throwIfAborted, type LinkedAbort } from "./linked-abort.ts";
 import type { Operations } from "./operations.ts";
 import { randomId } from "./random-id.ts";
 import { backoff, pause, type Timer, type Timing } from "./timing.ts";
@@ -15,27 +15,28 @@ export interface ToolRun {
   readonly sessionId: string;
   readonly action: ClientToolAction;
   /**
-   * Aborts when the call is over (decided, cancelled, expired), when this client has lost its claim, and when the handler is
-   * removed. In the last case, the result still counts.
+   * Aborts when the call is decided, cancelled or expired, when this client loses its claim, and when the
+   * handler is removed. The result of a removed handler is still reported to the service.
    */
   readonly signal: AbortSignal;
 }
 
 /**
- * Returns the tool's output as JSON. The model sees the message of a thrown error. Written as a method, so that a handler
- * may declare the type of its input.
+ * Runs a call and returns its output, which must be JSON. The message of a thrown error is sent to the model.
+ * `run` is declared as a method because method parameters are bivariant, so that a handler may declare the type
+ * of its input.
  */
 export type ToolHandler = { run(input: unknown, run: ToolRun): unknown }["run"];
 
-/** Handlers by tool. */
+/** Handlers by tool name. */
 export type ToolHandlers = Readonly<Record<string, ToolHandler>>;
 
-/** Lifetime of a claim in milliseconds (docs/api.md, "Tools that run in the client"), and the interval of renewals. */
+/** Lifetime of a claim, in milliseconds (docs/api.md, "Tools that run in the client"). */
 const LEASE_MS = 30_000;
 const RENEW_MS = LEASE_MS / 3;
 const BACKOFF_MS = 500;
 const BACKOFF_CEILING_MS = 8_000;
-/** Maximum length of an error's text in UTF-16 code units. */
+/** Maximum length of an error message in UTF-16 code units. */
 const MAX_ERROR = 4_096;
 
 type Result = Extract<Decision, { decision: "approve"; claim: string }>["result"];
@@ -55,7 +56,7 @@ export class ToolRunner {
   readonly #timing: Timing;
   /** Aborts when the session is stopped. */
   readonly #sessionStop: AbortSignal;
-  /** By action. */
+  /** By action id. */
   readonly #runs = new Map<string, Run>();
   #isStopped = false;
 
@@ -73,7 +74,7 @@ export class ToolRunner {
     this.#sessionStop = sessionStop;
   }
 
-  /** Starts unclaimed calls, and ends those that are no longer pending. */
+  /** Starts unclaimed calls, and aborts calls that are no longer pending. */
   update(pending: readonly PendingAction[]): void {
     if (this.#isStopped) return;
     const calls = pending.filter(
@@ -88,12 +89,16 @@ export class ToolRunner {
     for (const call of calls) {
       const run = this.#runs.get(call.id);
       if (call.claim_expires_at === null && run === undefined) void this.#run(call);
-      // Try a call again that was not run here if another client's claim expires while the call is pending.
+      // Another client has claimed the call. Drop the finished run, so that the call can start here if the claim
+      // expires.
       else if (call.claim_expires_at !== null && run?.isOver === true) this.#runs.delete(call.id);
     }
   }
 
-  /** Starts no more calls and aborts the running handlers. Reports their results until their claims expire. */
+  /**
+   * Aborts running handlers and starts no more calls. Results of aborted handlers are still reported until their
+   * claims expire.
+   */
   stop(): void {
     this.#isStopped = true;
     for (const { handler } of this.#runs.values())
@@ -104,39 +109,45 @@ export class ToolRunner {
     const over = linkedAbort(this.#sessionStop);
     const handler = linkedAbort(over.signal);
     const run: Run = { over, handler, isOver: false };
-    // Retries use the same key: if only the response was lost, they return the claim instead of a conflict.
+    // Retries use the same key: if only the response was lost, a retry returns the claim instead of a 409.
     const idempotencyKey = randomId();
     this.#runs.set(action.id, run);
     try {
-      const { claim } = await this.#insist(handler.signal, () =>
+      const { claim } = await this.#retry(handler.signal, () =>
         this.#operations.claimAction(this.#sessionId, action.id, { signal: over.signal, idempotencyKey }),
       );
       void this.#renew(action, claim, run);
       const result = await beforeAbort(over.signal, () => this.#resultOf(action, handler.signal));
       await this.#report(action, claim, result, over.signal);
-    } catch {
-      // The service refused the claim, or the call is over.
+    } catch (error) {
+      // Rejected claims and ended calls are expected. Rethrow only bugs.
+      if (!over.signal.aborted && !(error instanceof ColloquyError)) throw error;
+    } finally {
+      this.#end(run);
     }
+  }
+
+  #end(run: Run): void {
     run.isOver = true;
-    // A handler that has returned is not aborted.
-    handler.release();
-    over.abort(stopped("The call is over."));
-    over.release();
+    // Release first: a handler that has returned must not see an abort.
+    run.handler.release();
+    run.over.abort(stopped("The call has ended."));
+    run.over.release();
   }
 
   /**
-   * Renews the claim until the handler is aborted. Ends the call if the service refuses, or does not answer
-   * before the claim expires.
+   * Renews the claim until the handler is aborted. Ends the call if the service rejects the renewal, or does not
+   * respond before the claim expires.
    */
   async #renew(action: ClientToolAction, claim: string, { over, handler }: Run): Promise<void> {
     const { signal, release } = linkedAbort(over.signal, handler.signal);
-    const lease = (): Timer => this.#timing.after(LEASE_MS, () => over.abort(stopped("The claim lapsed.")));
+    const lease = (): Timer => this.#timing.after(LEASE_MS, () => over.abort(stopped("The claim expired.")));
     let timer = lease();
     over.signal.addEventListener("abort", () => timer.stop());
     try {
       for (;;) {
         await pause(this.#timing, RENEW_MS, signal);
-        await this.#insist(signal, () =>
+        await this.#retry(signal, () =>
           this.#operations.claimAction(this.#sessionId, action.id, { signal, claim }),
         );
         timer.stop();
@@ -150,10 +161,10 @@ export class ToolRunner {
 
   async #resultOf(action: ClientToolAction, signal: AbortSignal): Promise<Result> {
     try {
-      signal.throwIfAborted();
+      throwIfAborted(signal);
       const run: ToolRun = { sessionId: this.#sessionId, action, signal };
       const output = await this.#handlers[action.tool]?.(action.request.input, run);
-      // `undefined` becomes `null`. Throws if the output is not JSON.
+      // `undefined` becomes `null`. Throws if the output cannot be serialized as JSON.
       return { output: JSON.parse(JSON.stringify(output) ?? "null") as unknown };
     } catch (error) {
       return { error: errorText(error) };
@@ -162,7 +173,7 @@ export class ToolRunner {
 
   async #report(action: ClientToolAction, claim: string, result: Result, signal: AbortSignal): Promise<void> {
     const decide = (result: Result) =>
-      this.#insist(signal, () =>
+      this.#retry(signal, () =>
         this.#operations.decideAction(
           this.#sessionId,
           action.id,
@@ -173,17 +184,17 @@ export class ToolRunner {
     try {
       await decide(result);
     } catch (error) {
-      // The output is not acceptable, for example because it is too large.
+      // The service rejected the output, for example because it is too large.
       if (!(error instanceof ColloquyError && (error.status === 400 || error.status === 413))) throw error;
-      await decide({ error: `The output was refused: ${errorText(error)}` });
+      await decide({ error: `The service rejected the output: ${errorText(error)}` });
     }
   }
 
-  /** Repeats a request until the service answers it, even longer than the transport does. */
-  async #insist<Answer>(signal: AbortSignal, ask: () => Promise<Answer>): Promise<Answer> {
+  /** Retries a request until the service responds. Has no retry limit, unlike the transport. */
+  async #retry<Result>(signal: AbortSignal, send: () => Promise<Result>): Promise<Result> {
     for (let failures = 1; ; failures += 1) {
       try {
-        return await ask();
+        return await send();
       } catch (error) {
         if (signal.aborted || !(error instanceof ColloquyError) || !isTransient(error)) throw error;
       }
@@ -200,5 +211,10 @@ function stopped(message: string): ColloquyError {
 /** Returns the error's message, or its name if the message is empty. */
 function errorText(error: unknown): string {
   const { message, name } = error instanceof Error ? error : new Error(String(error));
-  return (message || name).slice(0, MAX_ERROR).toWellFormed();
+  return wellFormed((message || name).slice(0, MAX_ERROR));
+}
+
+/** Removes a high surrogate at the end, which truncation may have split from its pair. */
+function wellFormed(text: string): string {
+  return /[\uD800-\uDBFF]$/.test(text) ? text.slice(0, -1) : text;
 }

@@ -2,34 +2,40 @@
 
 import { createEventStreamParser, type Frame } from "./event-stream-parser.ts";
 import { ColloquyError } from "./colloquy-error.ts";
-import { linkedAbort, type LinkedAbort } from "./linked-abort.ts";
+import { linkedAbort, throwIfAborted, type LinkedAbort } from "./linked-abort.ts";
 import { networkFailed, type Transport } from "./transport.ts";
 import type { Timer, Timing } from "./timing.ts";
 
 /**
- * How a stream ended: closed by the service or the network, silent for too long, not an event stream, or
- * stopped by the caller.
+ * Reason for the end of a stream. `ended`: closed by the service or the network; `silent`: no bytes for too long;
+ * `no stream`: the response is not an event stream; `left`: stopped by the reader.
  */
 export type StreamEnd = "ended" | "silent" | "no stream" | "left";
 
+export function noStreams(): ColloquyError {
+  const message =
+    "This runtime's fetch does not support streaming. Pass one that does as `fetch`, such as `expo/fetch`.";
+  return new ColloquyError(message, { code: "no_streams" });
+}
+
 export interface StreamReader {
-  /** The first bytes arrived: streams work here. */
+  /** Called when the first bytes arrive. */
   onOpen(): void;
-  /** Returns whether to keep reading. */
+  /** Returns false to stop reading. */
   onFrame(frame: Frame): boolean;
 }
 
-/** Milliseconds until the first bytes must arrive. The service sends some at once. */
+/** Maximum milliseconds until the first bytes arrive. The service sends some immediately. */
 const OPENING_MS = 8_000;
 /**
- * Milliseconds of silence after which the connection counts as dead. The service sends a heartbeat every 15
+ * Milliseconds without bytes after which the connection counts as dead. The service sends a heartbeat every 15
  * seconds.
  */
 const SILENCE_MS = 40_000;
 
 /**
- * Reads the events after the id `after` (`null`: from now on) until the stream ends. Throws a `ColloquyError`
- * if the service refuses or is unreachable, and the signal's reason.
+ * Reads the events after the event id `after` (`null`: only new events) until the stream ends. Throws a
+ * `ColloquyError` if the service rejects the request or is unreachable, and the signal's reason if it aborts.
  */
 export async function readUpdates(
   transport: Transport,
@@ -44,7 +50,7 @@ export async function readUpdates(
     silence.expect(OPENING_MS);
     const response = await transport.open({
       path: "/api/updates",
-      query: { include: "tools,messages,state" },
+      query: { include: `tools,messages,state${transport.includesReasoning ? ",reasoning" : ""}` },
       headers: {
         "X-Session-Id": sessionId,
         Accept: "text/event-stream",
@@ -53,9 +59,11 @@ export async function readUpdates(
       signal: abort.signal,
     });
     const isStream = /^text\/event-stream\b/i.test(response.headers.get("content-type") ?? "");
-    return isStream && response.body !== null ? await readBody(response.body, reader, silence) : "no stream";
+    // React Native's `fetch` has no `response.body`.
+    if (isStream && !response.body) throw noStreams();
+    return isStream && response.body ? await readBody(response.body, reader, silence) : "no stream";
   } catch (error) {
-    if (signal.aborted) throw signal.reason;
+    throwIfAborted(signal);
     if (silence.isTooLong) return "silent";
     throw error;
   } finally {

@@ -1,36 +1,65 @@
 import { type ClientOptions, createClient } from "./client.ts";
+import { ColloquyError } from "./colloquy-error.ts";
+import type { SignedIn } from "./operations.ts";
 import type { TokenSource } from "./transport.ts";
 import type { WalletToken } from "./wire.ts";
 
-/** Milliseconds before its end at which a token is refreshed. */
+/** A token is refreshed this many milliseconds before it expires. */
 const EARLY_MS = 60_000;
 
 /**
- * Returns the `token` option for a client of a user who has signed in with a wallet: it refreshes the token when that is about to end, for
- * up to 24 hours after the wallet signed. `onRefresh` gets each next token. `options` are those of the client.
+ * Returns the `token` option of a client whose user has signed in with a wallet. The function refreshes the
+ * token shortly before it expires, for up to 24 hours after the sign-in. `onRefresh` receives each new token.
+ * `options` are the client's.
  */
 export function walletToken(
-  signedIn: WalletToken,
+  signedIn: WalletToken | SignedIn,
   options: Omit<ClientOptions, "token">,
-  onRefresh?: (next: WalletToken) => void,
+  onRefresh?: (next: SignedIn) => void,
 ): TokenSource {
-  let current = signedIn;
+  let current: WalletToken | SignedIn = signedIn;
   let refreshing: Promise<void> | null = null;
-  const left = (): number => Date.parse(current.expires_at) - Date.now();
   const refresh = async (): Promise<void> => {
     try {
       const { token } = current;
-      current = await createClient({ ...options, token: () => token }).refreshSignIn();
-      onRefresh?.(current);
+      const next = await createClient({ ...options, token: () => token }).refreshSignIn();
+      current = next;
+      onRefresh?.(next);
     } catch (error) {
-      // Keep the current token while the service cannot be reached.
-      if (left() <= 0) throw error;
+      // While the service is unreachable, use the current token until it expires.
+      if (!(error instanceof ColloquyError) || isOver(current)) throw error;
     } finally {
       refreshing = null;
     }
   };
   return async () => {
-    if (left() < EARLY_MS) await (refreshing ??= refresh());
+    if (isAboutToEnd(current)) await (refreshing ??= refresh());
     return current.token;
   };
+}
+
+function isOver(token: WalletToken | SignedIn): boolean {
+  return millisecondsLeft(token) <= 0;
+}
+
+function isAboutToEnd(token: WalletToken | SignedIn): boolean {
+  const left = millisecondsLeft(token);
+  const lifetime = lifetimeOf(token);
+  // If the device's clock was set back, the remaining time exceeds the lifetime. Refresh then, too.
+  return left < Math.min(EARLY_MS, lifetime / 2) || left > lifetime + EARLY_MS;
+}
+
+/**
+ * Returns the milliseconds until the token expires, counted from its receipt, because the device's clock may
+ * be wrong. If the time of receipt is unknown, uses the token's expiry until the first refresh.
+ */
+function millisecondsLeft(token: WalletToken | SignedIn): number {
+  const end =
+    "received_at" in token ? Date.parse(token.received_at) + lifetimeOf(token) : Date.parse(token.expires_at);
+  return end - Date.now();
+}
+
+/** Returns the lifetime in milliseconds. Services before 0.2 do not send `expires_in`. */
+function lifetimeOf({ expires_in = 15 * 60 }: Partial<WalletToken>): number {
+  return expires_in * 1000;
 }

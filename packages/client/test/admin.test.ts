@@ -25,7 +25,9 @@ it("has a method for every admin operation of the OpenAPI document", async () =>
   const operations = Object.entries(document.paths)
     .filter(([path]) => path.startsWith("/api/admin/"))
     .flatMap(([, methods]) => Object.values(methods).map(({ operationId }) => operationId));
-  const named = Object.keys(admin).map((name) => `admin${name[0]!.toUpperCase()}${name.slice(1)}`);
+  // Two formats of one operation.
+  const methods = Object.keys(admin).filter((name) => name !== "feedbackTable");
+  const named = methods.map((name) => `admin${name[0]!.toUpperCase()}${name.slice(1)}`);
   expect(named.toSorted()).toEqual(operations.toSorted());
 });
 

@@ -6,14 +6,18 @@ import { createServer, request, type IncomingMessage, type Server, type ServerRe
 /**
  * `refuse`: breaks the connection before forwarding the request. `lose`: lets the service do its work, then
  * breaks the connection before the answer. `swallow`: drops the answer silently. A number: resets the
- * connection after so many bytes of the answer's body. Otherwise an answer of the proxy's own.
+ * connection after so many bytes of the answer's body. `collects`: passes the body on in blocks of so many bytes,
+ * which a test may change. Otherwise an answer of the proxy's own.
  */
 export type Fault =
   | "refuse"
   | "lose"
   | "swallow"
   | number
+  | { collects: number }
   | { readonly status: number; readonly headers?: Record<string, string>; readonly body?: string };
+
+type Collecting = Extract<Fault, { collects: number }>;
 
 export class FaultProxy {
   /** Decides the fault of a request; `null` forwards it. */
@@ -70,7 +74,7 @@ export class FaultProxy {
     response.on("close", () => this.#open.delete(response));
     const fault = this.plan({ method, path });
     if (fault === "refuse") response.socket?.resetAndDestroy();
-    else if (fault !== null && typeof fault === "object") {
+    else if (fault !== null && typeof fault === "object" && "status" in fault) {
       response.writeHead(fault.status, fault.headers).end(fault.body);
     } else this.#forward(message, response, fault);
   }
@@ -78,7 +82,7 @@ export class FaultProxy {
   #forward(
     message: IncomingMessage,
     response: ServerResponse,
-    fault: "lose" | "swallow" | number | null,
+    fault: "lose" | "swallow" | number | Collecting | null,
   ): void {
     const { hostname, port } = new URL(this.target);
     const { method, headers } = message;
@@ -92,6 +96,10 @@ export class FaultProxy {
         }
         response.writeHead(answer.statusCode ?? 0, answer.rawHeaders);
         response.flushHeaders();
+        if (typeof fault === "object" && fault !== null) {
+          collect(answer, response, fault);
+          return;
+        }
         let left = fault ?? Number.POSITIVE_INFINITY;
         answer.on("data", (bytes: Buffer) => {
           const through = bytes.subarray(0, left);
@@ -106,4 +114,16 @@ export class FaultProxy {
     response.on("close", () => outgoing.destroy());
     message.pipe(outgoing);
   }
+}
+
+/** Passes on an answer as a proxy does that fills its buffer first. */
+function collect(answer: IncomingMessage, response: ServerResponse, fault: Readonly<Collecting>): void {
+  let held = Buffer.alloc(0);
+  answer.on("data", (bytes: Buffer) => {
+    held = Buffer.concat([held, bytes]);
+    const full = held.length - (held.length % fault.collects);
+    if (full > 0) response.write(held.subarray(0, full));
+    held = held.subarray(full);
+  });
+  answer.on("end", () => response.end(held)).on("error", () => response.destroy());
 }

@@ -306,3 +306,48 @@ describe("a session that cannot be followed", () => {
     await live.served.until(() => state() === "live");
   });
 });
+
+describe("unusual texts", () => {
+  it("arrive unchanged in messages: U+2028, a carriage return, other scripts and emoji", async () => {
+    const { updates } = record();
+    await live.served.until(() => state() === "live");
+    const text = "a\u2028b\u2029c\r\nd\re\u0085 שלום 修复 👩‍👩‍👧 data: [DONE]\n\nid: 5";
+    await live.session.send(text);
+    const call = await live.served.model.next();
+    for (const character of text) call.say(character);
+    call.finish();
+    await live.served.until(isIdle);
+    await live.served.until(() => live.session.getSnapshot()?.messages.length === 2);
+    expect(live.session.getSnapshot()?.messages.map(({ content }) => content)).toEqual([text, text]);
+    expect(readText(updates)).toBe(text);
+  });
+
+  it.each([
+    ["NUL", "a\0b"],
+    ["a lone surrogate", "a\ud800b"],
+  ])("with %s are refused or arrive as the service's snapshot shows them", async (_what, text) => {
+    live.session.subscribe(() => undefined);
+    await live.served.until(() => state() === "live");
+    const outcome = await live.session.send(text).catch((error: unknown) => error);
+    if (outcome instanceof ColloquyError) {
+      expect(outcome).toMatchObject({ status: 400, code: "text_invalid" });
+      return;
+    }
+    (await live.served.model.next()).say(text).finish();
+    await live.served.until(() => isIdle() && live.session.getSnapshot()?.messages.length === 2);
+    expect(live.session.getSnapshot()).toEqual(await truth());
+  });
+
+  it("of a megabyte arrive whole", async () => {
+    record();
+    await live.served.until(() => state() === "live");
+    await live.session.send("Hi");
+    const call = await live.served.model.next();
+    const line = `${"x".repeat(1_020)} 🫖\n`;
+    for (let lines = 0; lines < 1_000; lines += 1) call.say(line);
+    call.finish();
+    // The service ends a stream that falls too far behind.
+    await live.served.until(() => lastContent() === line.repeat(1_000) && isIdle(), 100);
+    expect(live.session.getSnapshot()).toEqual(await truth());
+  });
+});

@@ -14,17 +14,20 @@ beforeAll(async () => {
 });
 afterAll(() => served.stop());
 
+/** Methods that are not named after an operation: `renameThread` is the one that changes metadata. */
+const OTHERS = ["session", "changeMetadata", "listApprovals", "decideApproval"];
+
 it("has a method for every operation of the OpenAPI document", async () => {
   const document = (await (await fetch(`${served.url}/openapi.json`)).json()) as {
     readonly paths: Record<string, Record<string, { readonly operationId: string }>>;
   };
   const operations = Object.entries(document.paths)
-    // Another protocol has its own client.
-    .filter(([path]) => path.startsWith("/api/") && !path.startsWith("/api/ai-sdk/"))
+    // Other protocols have their own clients.
+    .filter(([path]) => path.startsWith("/api/") && !/^\/api\/(?:ai-sdk|ag-ui)/.test(path))
     .flatMap(([, methods]) => Object.values(methods).map(({ operationId }) => operationId));
   expect(operations.length).toBeGreaterThan(15);
   // A live session uses the event stream.
-  const methods = [...Object.keys(client).filter((name) => name !== "session"), "subscribe"];
+  const methods = [...Object.keys(client).filter((name) => !OTHERS.includes(name)), "subscribe"];
   expect(methods.toSorted()).toEqual(operations.toSorted());
 });
 
@@ -43,6 +46,14 @@ it("creates, reads, lists, renames and deletes sessions", async () => {
   expect(second.threads.map(({ session_id }) => session_id)).toEqual([ids[0]]);
   expect(second.next).toBeNull();
   expect((await client.renameThread(ids[0]!, "Tea")).title).toBe("Tea");
+  const metadata = { project: "tea", n: 1 };
+  expect((await client.changeMetadata(ids[0]!, metadata)).metadata).toEqual(metadata);
+  expect((await client.listThreads(publicKey, { metadata: { project: "tea" } })).threads).toMatchObject([
+    { session_id: ids[0], metadata },
+  ]);
+  expect((await client.changeMetadata(ids[0]!, null)).metadata).toEqual({});
+  const named = await client.createSession(randomUUID(), { metadata });
+  expect(named.metadata).toEqual(metadata);
   expect((await client.pinThread(ids[0]!)).pinned).toBe(true);
   expect((await client.unpinThread(ids[0]!)).pinned).toBe(false);
   const copy = await client.forkThread(ids[0]!);
@@ -87,7 +98,7 @@ it("lists and selects models and Apps", async () => {
     // Listing the models created the session.
     created: false,
   });
-  expect(await client.listApps()).toEqual([{ name: "default" }]);
+  expect(await client.listApps()).toMatchObject([{ name: "default" }]);
   await expect(client.setModel(id, "no/model")).rejects.toMatchObject({ status: 400, code: "unknown_model" });
 });
 

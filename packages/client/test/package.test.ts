@@ -61,7 +61,16 @@ async function check(options: object, ...sources: readonly string[]): Promise<st
 
 const USE = `
 import { ColloquyError, createClient, fold, type Snapshot } from "@colloquy/client";
-const client = createClient({ baseUrl: "http://127.0.0.1:8080", app: "default" });
+const variables: Record<string, string | undefined> = {};
+const client = createClient({
+  baseUrl: variables["URL"],
+  app: variables["APP"],
+  key: variables["KEY"],
+  token: undefined,
+  headers: undefined,
+  fetch: undefined,
+  retries: undefined,
+});
 const session = client.session("6f2a9d1e-3b47-4c58-9a60-d2e5f7081b3c");
 const stop: () => void = session.subscribe(() => undefined);
 const seen: Snapshot | null = session.getSnapshot();
@@ -75,7 +84,7 @@ const [action] = seen?.pending_actions ?? [];
 if (action?.kind === "wallet_transaction") {
   await session.resolve(action.id, { decision: "approve", result: { transaction_hash: "0x" + action.request.to } });
 }
-const { title, status } = await session.send("Hi", { wait: true });
+const { title, status } = await session.send("Hi", { wait: true, publicKey: variables["WALLET"], rig: undefined });
 title satisfies string;
 status satisfies "idle" | "processing" | "interrupted";
 try { await client.listThreads("0xabc", { limit: 10 }); } catch (error) {
@@ -89,12 +98,17 @@ it("contains the expected files only", async () => {
   expect((await readdir(installed)).toSorted()).toEqual(["LICENSE", "README.md", "dist", "package.json"]);
   const files = await readdir(join(installed, "dist"));
   expect(files.filter((file) => !file.endsWith(".d.ts")).toSorted()).toEqual(
-    ["admin.js", "index.js", "shared.js"].toSorted(),
+    ["admin.js", "admin.js.map", "index.js", "index.js.map", "shared.js", "shared.js.map"].toSorted(),
   );
   const manifest = JSON.parse(await readFile(join(installed, "package.json"), "utf8")) as object;
   expect(Object.keys(manifest).filter((key) => /dependencies/i.test(key))).toEqual([]);
   for (const file of ["index.js", "admin.js", "shared.js"]) {
     const code = await readFile(join(installed, "dist", file), "utf8");
+    const map = JSON.parse(await readFile(join(installed, "dist", `${file}.map`), "utf8")) as {
+      readonly sources: readonly string[];
+      readonly sourcesContent: readonly string[];
+    };
+    expect(map.sourcesContent.length).toBe(map.sources.length);
     const own = code.replace(/^import \{[^}]*\} from "\.\/shared\.js";$/m, "");
     expect(own.match(/\bimport\b.*|\brequire\b.*|\bprocess\b.*|\bBuffer\b.*/g)).toBeNull();
   }
@@ -103,6 +117,7 @@ it("contains the expected files only", async () => {
 describe("type-checks without other packages", () => {
   it.each([
     ["a page", { lib: ["es2022", "dom"], module: "esnext", moduleResolution: "bundler" }],
+    ["node16", { lib: ["es2022", "dom"], module: "node16" }],
     ["Node", { module: "nodenext", typeRoots: [join(ROOT, "node_modules/@types")], types: ["node"] }],
   ])("under %s", async (_name, options) => {
     expect(await check(options, USE)).toBe("");
@@ -120,6 +135,16 @@ describe("type-checks without other packages", () => {
     await run(process.execPath, [TSC, "-p", commonJs]);
     expect(await readFile(join(commonJs, "use.js"), "utf8")).toContain('require("@colloquy/client")');
     expect((await run(process.execPath, [join(commonJs, "use.js")])).stdout.trim()).toBe("function");
+  });
+
+  it("has types for its second entry under the resolution of old compilers", async () => {
+    const manifest = JSON.parse(
+      await readFile(join(project, "node_modules/@colloquy/client/package.json"), "utf8"),
+    ) as { readonly typesVersions: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> };
+    const [types = ""] = manifest.typesVersions["*"]?.["admin"] ?? [];
+    expect(await readFile(join(project, "node_modules/@colloquy/client", types), "utf8")).toContain(
+      "createAdminClient",
+    );
   });
 
   it("rejects mistakes", async () => {
@@ -216,8 +241,8 @@ it("runs without other packages", async () => {
   expect(stdout.trim()).toBe("true network_failed 0");
 });
 
-it("is at most 10 KB minified and compressed", async () => {
+it("has at most 15 KB, minified and compressed", async () => {
   const outfile = join(folder, "client.min.js");
   await bundle(outfile, { minify: true });
-  expect(gzipSync(await readFile(outfile), { level: 9 }).byteLength).toBeLessThanOrEqual(10 * 1024);
+  expect(gzipSync(await readFile(outfile), { level: 9 }).byteLength).toBeLessThanOrEqual(15 * 1024);
 });

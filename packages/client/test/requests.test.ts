@@ -4,10 +4,10 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { ManualClock } from "../../server/test/manual-clock.ts";
 import { createClient, ColloquyError, type Client, type ClientOptions } from "../src/index.ts";
-import { Transport } from "../src/transport.ts";
+import { transportOf } from "../src/transport.ts";
 import { message, SESSION, snapshot } from "./snapshots.ts";
 
 type Answer = (message: IncomingMessage, response: ServerResponse) => void;
@@ -63,11 +63,19 @@ const unavailable = (retryAfter?: string): Answer =>
 
 const inDoubt = (code: string): Answer => json({ code, detail: "Look." }, 503, { "retry-after": "1" });
 
+/** Whether the device has no network, and what it does when the network is back. */
+let isOffline = false;
+const wakers = new Set<() => void>();
+
 function client(options: ClientOptions = {}, random = 0.5): Client {
   const timing = {
     after: (ms: number, callback: () => void) => clock.after(ms, callback),
     random: () => random,
-    onWake: () => () => undefined,
+    onWake: (callback: () => void) => {
+      wakers.add(callback);
+      return () => void wakers.delete(callback);
+    },
+    isOffline: () => isOffline,
   };
   const { port } = server.address() as AddressInfo;
   return createClient({ baseUrl: `http://127.0.0.1:${port}/`, timing, ...options });
@@ -325,6 +333,103 @@ describe("a message", () => {
   });
 });
 
+describe("a response of a proxy or captive portal", () => {
+  const page: Answer = (_message, response) => response.writeHead(404).end("default backend - 404");
+  const empty =
+    (status: number): Answer =>
+    (_message, response) =>
+      response.writeHead(status).end();
+  const threads = json([{ session_id: SESSION, title: "Tea", updated_at: "2026-01-01T00:00:00.000Z" }]);
+
+  it.each([
+    ["a proxy's 404", page],
+    ["a firewall's 403", json({ message: "Forbidden" }, 403)],
+    ["a gateway's numeric code", json({ code: 401, message: "no Route matched" }, 401)],
+    ["a portal's 204", empty(204)],
+    ["a 304 to an unconditional request", empty(304)],
+    ["a portal's page", (_message, response) => response.writeHead(200).end("<html>Log in</html>")],
+    ["JSON of another program", json({ error: "log in" })],
+    ["a JSON text", json("log in")],
+  ] satisfies [string, Answer][])("is retried: %s", async (_name, foreign) => {
+    answers = [foreign, foreign, threads];
+    expect(await outcome(client().listThreads("0xab"))).toMatchObject({ threads: [{ title: "Tea" }] });
+    expect(seen).toHaveLength(3);
+  });
+
+  it("is reported after all retries", async () => {
+    answers = [page];
+    expect(await outcome(client().listModels())).toMatchObject({ code: "http_error", status: 404 });
+    answers = [empty(204)];
+    expect(await outcome(client().listThreads("0xab"))).toMatchObject({ code: "answer_invalid" });
+    expect(await outcome(client().getState(SESSION))).toMatchObject({ code: "answer_invalid" });
+  });
+
+  it("does not count as a successful deletion", async () => {
+    for (const foreign of [empty(304), page, json("ok"), empty(200)]) {
+      answers = [foreign];
+      expect(await outcome<unknown>(client().deleteThread(SESSION))).toBeInstanceOf(ColloquyError);
+    }
+    answers = [empty(204)];
+    expect(await outcome<unknown>(client().deleteThread(SESSION))).toBeUndefined();
+    expect(await outcome<unknown>(client().revokeToken())).toBeUndefined();
+  });
+
+  it("is not retried if a proxy finds the body too large", async () => {
+    answers = [(_message, response) => response.writeHead(413).end("<html>Too Large</html>")];
+    expect(await outcome(client().sendMessage(SESSION, "Hi"))).toMatchObject({
+      code: "http_error",
+      status: 413,
+    });
+    expect(seen).toHaveLength(1);
+  });
+});
+
+describe("a request without a network", () => {
+  afterEach(() => void (isOffline = false));
+
+  it("waits for the network and is repeated immediately when it is back", async () => {
+    answers = [reset];
+    isOffline = true;
+    const sending = client({ retries: 2 }, 1).sendMessage(SESSION, "Hi");
+    await until(() => seen.length > 5, 1_000);
+    // From here on no time passes, and the pause between two tries lasts.
+    await until(() => wakers.size > 0);
+    const tries = seen.length;
+    answers = [json(snapshot({}))];
+    isOffline = false;
+    for (const wake of wakers) wake();
+    expect(await sending).toMatchObject({ messages: [] });
+    expect(seen).toHaveLength(tries + 1);
+    expect([wakers.size, clock.timers]).toEqual([0, 0]);
+  });
+});
+
+describe("a read without a network", () => {
+  afterEach(() => void (isOffline = false));
+
+  it("fails after all retries", async () => {
+    answers = [reset];
+    isOffline = true;
+    expect(await outcome(client({ retries: 2 }).getState(SESSION))).toMatchObject({ code: "network_failed" });
+    expect(seen).toHaveLength(3);
+  });
+});
+
+describe("a mistake of the caller", () => {
+  it.each<[string, (to: Client) => Promise<unknown>]>([
+    [
+      "a value without JSON",
+      (to) => to.sendMessage(SESSION, "Hi", { userState: { big: 1n as unknown as number } }),
+    ],
+    ["a header that cannot be sent", (to) => to.getState("naïve 🫖")],
+  ])("is thrown as it is, and is no network failure: %s", async (_name, ask) => {
+    answers = [json(snapshot({}))];
+    const error = await outcome(ask(client()));
+    expect(error).toBeInstanceOf(TypeError);
+    expect(seen).toEqual([]);
+  });
+});
+
 describe("an aborted request", () => {
   it("throws the signal's reason, in flight and between two tries, and leaves no timer", async () => {
     for (const answer of [silent, reset]) {
@@ -355,7 +460,7 @@ describe("an aborted request", () => {
       return response;
     };
     const baseUrl = `http://127.0.0.1:${port}`;
-    const transport = new Transport({ baseUrl, headers: {}, token: null, fetch: own, timing, retries: 0 });
+    const transport = transportOf({ baseUrl, fetch: own, timing, retries: 0 }, {});
     const opening = transport.open({ path: "/x", signal: abort.signal }).catch((error: unknown) => error);
     await until(() => isAnswered);
     abort.abort(new Error("Enough"));
@@ -392,4 +497,47 @@ it("returns the cursor of the next page of threads", async () => {
     "/api/sessions?public_key=0xab&limit=2",
     "/api/sessions?public_key=0xab&limit=2&cursor=a%2Bb%3D",
   ]);
+});
+
+it("calls the given `fetch` without `this`, as browsers require of their own", async () => {
+  answers = [json(snapshot({}))];
+  const strict = function (this: unknown, ...given: Parameters<typeof fetch>): Promise<Response> {
+    if (this !== undefined) return Promise.reject(new TypeError("Illegal invocation"));
+    return fetch(...given);
+  };
+  await expect(client({ fetch: strict }).getState(SESSION)).resolves.toMatchObject({ session_id: SESSION });
+});
+
+it.each([
+  [
+    "a TypeError thrown at once",
+    () => {
+      throw new TypeError("x is not a function");
+    },
+  ],
+  ["a ReferenceError", () => Promise.reject(new ReferenceError("x is not defined"))],
+])("reports %s by the given `fetch` as a mistake, not as a network failure", async (_what, given) => {
+  await expect(client({ fetch: given }).getState(SESSION)).rejects.toThrow(/^x is not/);
+});
+
+it("reports a runtime without `fetch` as a mistake, not as a network failure", async () => {
+  vi.stubGlobal("fetch", undefined);
+  try {
+    await expect(createClient({ baseUrl: "http://127.0.0.1:1" }).listModels()).rejects.toThrow(
+      "has no `fetch`",
+    );
+  } finally {
+    vi.unstubAllGlobals();
+  }
+});
+
+it("waits for a first byte that takes 20 seconds, and sends the message once", async () => {
+  let respond = (): void => undefined;
+  answers = [(_message, response) => void (respond = () => json(snapshot({}))(_message, response))];
+  const sending = client().sendMessage(SESSION, "Hi");
+  await until(() => seen.length === 1);
+  await clock.advance(20_000);
+  respond();
+  expect(await sending).toMatchObject({ session_id: SESSION });
+  expect(seen).toHaveLength(1);
 });

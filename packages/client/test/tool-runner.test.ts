@@ -5,6 +5,11 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { LiveSession, ToolHandler, ToolRun } from "../src/index.ts";
 import { serve, type Served } from "./served.ts";
 
+/** The service's answer to a claim when another client has the call. */
+const CLAIMED_ELSEWHERE = {
+  status: 409,
+  body: JSON.stringify({ code: "action_claimed", detail: "Another client runs this call." }),
+};
 const TOOL = { description: "Reads the page", inputSchema: { type: "object" as const } };
 
 let served: Served;
@@ -101,7 +106,7 @@ describe("a call of a client tool", () => {
 
   it.each([
     ["is not JSON", 5n, /BigInt/],
-    ["is too large", "x".repeat(90_000), /The output was refused: .*80 KiB/],
+    ["is too large", "x".repeat(90_000), /The service rejected the output: .*80 KiB/],
   ])("has an error as its result if the output %s", async (_name, output, text) => {
     await begun();
     started[0]!.finish(output);
@@ -173,7 +178,7 @@ describe("a claim", () => {
       await served.clock.advance(1);
       await served.until(() => claims() === renewals + 1);
       // The next renewal starts when this one is answered.
-      await served.until(() => served.clock.nextIn === 10_000);
+      await served.until(() => served.clock.hasTimerIn(10_000));
     }
     started[0]!.finish("Tea");
     expect(await told()).toContain("Tea");
@@ -184,7 +189,7 @@ describe("a claim", () => {
 
   it("aborts the handler and reports nothing if its renewal is refused", async () => {
     await begun();
-    served.proxy.plan = ({ path }) => (path.endsWith("/claim") ? { status: 409, body: "{}" } : null);
+    served.proxy.plan = ({ path }) => (path.endsWith("/claim") ? CLAIMED_ELSEWHERE : null);
     await served.clock.advance(10_000);
     await served.until(() => started[0]!.run.signal.aborted);
     started[0]!.finish("Tea");
@@ -199,7 +204,7 @@ describe("a claim", () => {
     await served.clock.advance(29_999);
     expect(started[0]!.run.signal.aborted).toBe(false);
     await served.clock.advance(1);
-    expect(started[0]!.run.signal.reason).toMatchObject({ message: "The claim lapsed." });
+    expect(started[0]!.run.signal.reason).toMatchObject({ message: "The claim expired." });
   });
 
   it("ends when the session is interrupted or deleted", async () => {
@@ -287,7 +292,7 @@ describe("a claim that expires on the service", () => {
   });
 
   it("lets another client run a repeatable call", async () => {
-    served.proxy.plan = ({ path }) => (path.endsWith("/claim") ? { status: 409, body: "{}" } : null);
+    served.proxy.plan = ({ path }) => (path.endsWith("/claim") ? CLAIMED_ELSEWHERE : null);
     session.runTools(tools);
     await call("read_again");
     await served.until(() => claims() === 1);

@@ -1,10 +1,10 @@
 // Clients of users who have signed in with a wallet, against the service.
 
 import { randomBytes } from "node:crypto";
-import { afterAll, afterEach, beforeAll, expect, it, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { Program } from "../../server/test/black-box/server.ts";
-import { newAccount, SignIns } from "../../server/test/sign-in-messages.ts";
-import { createClient, walletToken, type WalletToken } from "../src/index.ts";
+import { addressOfWallet, newAccount, SignIns } from "../../server/test/sign-in-messages.ts";
+import { createClient, walletToken, type SignedIn, type WalletToken } from "../src/index.ts";
 
 const MINUTE = 60_000;
 
@@ -48,4 +48,65 @@ it("keeps the current token while the service is unreachable, until the token ex
   expect(await token()).toBe(signedIn.token);
   passes(MINUTE);
   await expect(token()).rejects.toMatchObject({ code: "network_failed" });
+});
+
+describe.each([
+  ["a day ahead", 24 * 60 * MINUTE],
+  ["a day behind", -24 * 60 * MINUTE],
+])("a browser whose clock is %s", (_how, off) => {
+  /** Signs in and counts the requests that refresh the token. */
+  async function signedInClient(keep: (signedIn: SignedIn) => WalletToken) {
+    let refreshes = 0;
+    const counted: typeof fetch = async (input, init) => {
+      if (new URL(input as string).pathname.endsWith("/refresh")) refreshes += 1;
+      return await fetch(input, init);
+    };
+    const options = { baseUrl: program.url, fetch: counted };
+    const account = newAccount();
+    const message = await wallets.message(account);
+    const signature = await account.signMessage({ message });
+    passes(off);
+    const signedIn = await createClient(options).verifySignIn({ message, signature });
+    const token = walletToken(keep(signedIn), options);
+    return {
+      token,
+      list: () => createClient({ ...options, token }).listThreads(signedIn.wallets[0]),
+      refreshes: () => refreshes,
+    };
+  }
+
+  it("signs in, because the message carries the service's time", async () => {
+    passes(off);
+    const anonymous = createClient({ baseUrl: program.url });
+    const account = newAccount();
+    const message = await wallets.message(account, await anonymous.createSignInNonce());
+    const signature = await account.signMessage({ message });
+    expect((await anonymous.verifySignIn({ message, signature })).wallets).toEqual([
+      addressOfWallet(account),
+    ]);
+  });
+
+  it("refreshes the token shortly before its end only", async () => {
+    const { list, refreshes } = await signedInClient((signedIn) => signedIn);
+    for (let request = 1; request <= 3; request += 1) await list();
+    expect(refreshes()).toBe(0);
+    passes(14.5 * MINUTE);
+    await list();
+    await list();
+    expect(refreshes()).toBe(1);
+  });
+
+  it("refreshes a token once that another program has received", async () => {
+    const { list, refreshes } = await signedInClient(({ received_at: _, ...token }) => token);
+    for (let request = 1; request <= 3; request += 1) await list();
+    expect(refreshes()).toBe(1);
+  });
+
+  it("refreshes once when the clock is corrected", async () => {
+    const { list, refreshes } = await signedInClient((signedIn) => signedIn);
+    await list();
+    passes(-off);
+    for (let request = 1; request <= 3; request += 1) await list();
+    expect(refreshes()).toBe(1);
+  });
 });

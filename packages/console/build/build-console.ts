@@ -2,7 +2,7 @@ import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promise
 import { basename, join } from "node:path";
 import { promisify } from "node:util";
 import { brotliCompress, constants, gzip } from "node:zlib";
-import { build, type InlineConfig } from "vite";
+import { build, type InlineConfig, type Plugin } from "vite";
 import { fingerprint, FINGERPRINT_FILE } from "./fingerprint.ts";
 
 const ROOT = join(import.meta.dirname, "..");
@@ -20,9 +20,13 @@ interface ManifestChunk {
 
 /**
  * Builds the console into `directory`. A running server keeps serving the old page until the new one is
- * complete. `settings` override vite.config.ts, for tests.
+ * complete. `settings` override vite.config.ts, for tests. `progress` is told what happens, in few words.
  */
-export async function buildConsole(directory: string, settings: InlineConfig = {}): Promise<void> {
+export async function buildConsole(
+  directory: string,
+  settings: InlineConfig = {},
+  progress: (what: string) => void = () => undefined,
+): Promise<void> {
   const sources = await fingerprint();
   const next = join(directory, `next-${process.pid}`);
   await removeLeftOver(directory);
@@ -32,16 +36,35 @@ export async function buildConsole(directory: string, settings: InlineConfig = {
         root: ROOT,
         logLevel: "warn",
         ...settings,
+        plugins: [...(settings.plugins ?? []), countModules(progress)],
         build: { ...settings.build, outDir: next, emptyOutDir: true },
       }),
     );
     const files = await readdir(join(next, "assets"));
-    for (const file of files) if (COMPRESSIBLE.test(file)) await compress(join(next, "assets", file));
+    for (const [index, file] of files.entries()) {
+      progress(`compressing file ${index + 1} of ${files.length}`);
+      if (COMPRESSIBLE.test(file)) await compress(join(next, "assets", file));
+    }
     await takeOver(next, directory);
     await writeFile(join(directory, FINGERPRINT_FILE), sources);
   } finally {
     await rm(next, { recursive: true, force: true });
   }
+}
+
+/** Reports how many modules have been transformed, and when the output is written. */
+function countModules(progress: (what: string) => void): Plugin {
+  let modules = 0;
+  return {
+    name: "count-modules",
+    moduleParsed() {
+      modules += 1;
+      if (modules % 50 === 0) progress(`reading modules: ${modules}`);
+    },
+    renderStart() {
+      progress(`writing ${modules} modules`);
+    },
+  };
 }
 
 /** Forces NODE_ENV=production: otherwise the much larger development build of React would be bundled. */

@@ -11,8 +11,8 @@ const SOURCES = [
   "package-lock.json",
   "packages/console/{index.html,package.json,vite.config.ts}",
   "packages/console/{build,src}/**/*.*",
-  "packages/{client,react,protocol}/package.json",
-  "packages/{client,react,protocol}/src/**/*.*",
+  "packages/{client,react,ui,protocol}/package.json",
+  "packages/{client,react,ui,protocol}/src/**/*.*",
 ];
 /** Tests are not inputs. */
 const LEFT_OUT = /\.test\.tsx?$/;

@@ -9,10 +9,11 @@ let repository: string;
 let dist: string;
 let lines: string[];
 let builds: number;
+let shown: (string | null)[];
 beforeEach(async () => {
   repository = await mkdtemp(join(tmpdir(), "colloquy-sources-"));
   dist = join(repository, "packages/console/dist");
-  [lines, builds] = [[], 0];
+  [lines, builds, shown] = [[], 0, []];
   await write("package-lock.json", "{}");
   await write("packages/console/src/main.tsx", "first");
   await write("packages/client/src/client.ts", "client");
@@ -25,19 +26,30 @@ async function write(name: string, content: string): Promise<void> {
 }
 
 async function start(build?: () => Promise<void>): Promise<void> {
-  const buildNow = async (directory: string) => {
+  const buildNow = async (directory: string, progress: (what: string) => void) => {
     builds += 1;
+    progress("reading");
     await build?.();
     await mkdir(directory, { recursive: true });
     await writeFile(join(directory, FINGERPRINT_FILE), await fingerprint(repository));
   };
-  await keepUpToDate(dist, { build: buildNow, print: (line) => lines.push(line), repository });
+  await keepUpToDate(dist, {
+    build: buildNow,
+    print: (line) => lines.push(line.replace(/\d+ s\./, "N s.")),
+    progress: (what) => shown.push(what),
+    repository,
+  });
 }
 
-it("is built if missing, reported in one line, and then not again", async () => {
+it("builds a missing console once, and prints the start and the end", async () => {
   await start();
   await start();
-  expect([builds, lines]).toEqual([1, ["Colloquy: the console is not built yet, building it."]]);
+  expect([builds, lines]).toEqual([
+    1,
+    ["Colloquy: building the console, which is not built yet.", "Colloquy: built the console in N s."],
+  ]);
+  // `null` clears the progress.
+  expect(shown).toEqual(["reading", null]);
 });
 
 it.each([
@@ -51,20 +63,23 @@ it.each([
   ["packages/client/package.json", "{}"],
   ["packages/react/src/assistant-ui/index.ts", "other"],
   ["packages/react/package.json", "{}"],
+  ["packages/ui/src/markdown/markdown.tsx", "other"],
+  ["packages/ui/src/styles.css", "other"],
+  ["packages/ui/package.json", "{}"],
   ["packages/protocol/src/index.ts", "other"],
   ["packages/protocol/package.json", "{}"],
   ["package-lock.json", "{ }"],
-])("is built again when %s changes", async (name, content) => {
+])("rebuilds when %s changes", async (name, content) => {
   await start();
   await write(name, content);
   await start();
-  expect([builds, lines.at(-1)]).toEqual([
+  expect([builds, lines.at(-2)]).toEqual([
     2,
-    "Colloquy: the console is older than its sources, building it.",
+    "Colloquy: building the console, which is older than its sources.",
   ]);
 });
 
-it("is not built again for a test, another file time, or in a copy", async () => {
+it("does not rebuild for a changed test, a changed file time, or a copied repository", async () => {
   await start();
   await write("packages/console/src/main.test.tsx", "a test");
   await utimes(join(repository, "packages/console/src/main.tsx"), 0, 0);
@@ -76,10 +91,10 @@ it("is not built again for a test, another file time, or in a copy", async () =>
   expect(builds).toBe(1);
 });
 
-it("a failing build does not prevent the start, and is reported with advice", async () => {
+it("prints a build failure with advice, and does not reject", async () => {
   await start(() => Promise.reject(new Error("Unexpected token\nat line 5")));
   expect(lines[1]).toBe(
-    "Colloquy: the console could not be built, so the service starts without it. (Unexpected token)",
+    "Colloquy: building the console failed (Unexpected token). The service starts without the console.",
   );
   const missing = Object.assign(new Error("Cannot find package 'vite'"), { code: "ERR_MODULE_NOT_FOUND" });
   await start(() => Promise.reject(missing));
@@ -87,5 +102,5 @@ it("a failing build does not prevent the start, and is reported with advice", as
   await start();
   await write("packages/console/src/main.tsx", "broken");
   await start(() => Promise.reject(new Error("Unexpected token")));
-  expect(lines.at(-1)).toContain("so the old one is served");
+  expect(lines.at(-1)).toContain("The previous build is served.");
 });

@@ -1,5 +1,13 @@
 #!/usr/bin/env node
-// Only the built package has the templates: see build/build-package.ts.
-const { main } = await import(new URL("../dist/main.js", import.meta.url).href);
+import { existsSync } from "node:fs";
+
+const built = new URL("../dist/main.js", import.meta.url);
+if (!existsSync(built)) {
+  console.error(
+    "A clone has no built templates. Use the published package: npm create @colloquy@latest my-app",
+  );
+  process.exit(1);
+}
+const { main } = await import(built.href);
 
 process.exitCode = await main(process.argv.slice(2), process);

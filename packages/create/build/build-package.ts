@@ -30,7 +30,7 @@ export function buildPackage(directory: string): void {
   for (const file of ["index.html", "vite.config.ts", "src"])
     cpSync(join(PAGE, file), join(react, file), { recursive: true });
   cpSync(join(sources, "react"), react, { recursive: true });
-  for (const file of ["server.ts", "login.ts", "conversations.ts", "users.json", "public"])
+  for (const file of ["server.ts", "login.ts", "requests.json", "users.json", "public"])
     cpSync(join(SERVER, file), join(express, file), { recursive: true });
   cpSync(join(sources, "express"), express, { recursive: true });
   for (const template of [service, react, express]) fillVersions(join(template, "package.json"));
@@ -58,6 +58,6 @@ function knownVersions(): ReadonlyMap<string, string> {
     ...manifests.flatMap(({ dependencies, devDependencies }) =>
       Object.entries({ ...devDependencies, ...dependencies }),
     ),
-    ...["server", "client", "react"].map((name) => [`@colloquy/${name}`, `^${own}`] as const),
+    ...["server", "client", "react", "ui"].map((name) => [`@colloquy/${name}`, `^${own}`] as const),
   ]);
 }

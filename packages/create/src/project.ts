@@ -6,7 +6,7 @@ import { join } from "node:path";
 /** The templates with their descriptions. */
 export const TEMPLATES = {
   service: "a service with one tool, its test, and the built-in console",
-  react: "the same and a chat page in React, with Vite and assistant-ui",
+  react: "the same and a chat page in React, with Vite and the components of @colloquy/ui",
   express: "the same behind your own server with a login, in Express",
 } as const;
 

@@ -1,26 +1,34 @@
-// Results that accompany an approval, by kind of action. Checked without zod: every store thread runs these
-// checks inside its transactions and would otherwise load zod only for them.
+// Results of approved actions, and who may decide an action. Checked without zod: store threads run these
+// checks inside transactions, and would otherwise load zod only for them.
 
 import type { z } from "zod";
 import type { Json } from "./json.ts";
 
 type JsonValue = z.infer<typeof Json>;
 
-/** Result that accompanies an approval, by kind of action. */
+/** Returns true unless only approvers may decide the action. */
+export function mayUserDecide(action: {
+  readonly kind: keyof ActionResult;
+  readonly approvers?: "also" | "only";
+}): boolean {
+  return action.approvers !== "only";
+}
+
+/** Results of approved actions, by kind. */
 export interface ActionResult {
   readonly approval: null;
   readonly wallet_transaction: { readonly transaction_hash: string };
   readonly wallet_signature: { readonly signature: string };
   readonly question: { readonly answer: string };
-  /** JSON, or a sentence that describes the problem. */
+  /** The output as JSON, or an error message. */
   readonly client_tool: { readonly output: JsonValue } | { readonly error: string };
 }
 
 const TRANSACTION_HASH = /^0x[0-9a-fA-F]{64}$/;
 const SIGNATURE = /^0x(?:[0-9a-fA-F]{2})+$/;
 /**
- * Maximum length of a signature in characters, including `0x`. Contract wallets produce longer signatures
- * than keys do.
+ * Maximum length of a signature in characters, including `0x`. Signatures of contract wallets are longer than
+ * those of keys.
  */
 const SIGNATURE_AT_MOST = 16_386;
 /** Maximum length of an answer, in UTF-16 code units. */
@@ -37,7 +45,7 @@ const CHECKS: { readonly [Kind in keyof ActionResult]: (result: unknown) => bool
   client_tool: isClientResult,
 };
 
-/** Returns true if `result` can accompany the approval of an action of this kind. */
+/** Returns true if `result` is a valid result for an approved action of this kind. */
 export function isActionResult<Kind extends keyof ActionResult>(
   kind: Kind,
   result: unknown,

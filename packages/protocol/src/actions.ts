@@ -24,7 +24,18 @@ const settled = {
 const Approval = z.object({
   ...asked,
   kind: z.literal("approval"),
-  request: z.object({ tool: z.string(), input: Json }),
+  request: z.object({
+    tool: z.string(),
+    title: z
+      .string()
+      .exactOptional()
+      .meta({ description: "Name of the tool for people; absent if it has none" }),
+    input: Json,
+  }),
+  approvers: z.enum(["also", "only"]).exactOptional().meta({
+    description:
+      "Who may decide. `only`: approvers; `also`: approvers and the user of the conversation; absent: the user",
+  }),
 });
 const DescribedCall = z.object({
   function: z.string().meta({ description: "Solidity signature: `transfer(address to, uint256 amount)`" }),
@@ -103,6 +114,20 @@ export const Action = z.discriminatedUnion("kind", [
   ClientToolCall.extend(settled),
 ]);
 export type Action = z.infer<typeof Action>;
+
+/** An action as shown to approvers, without other data of the conversation. */
+export const ApproverAction = z.object({
+  id: z.uuid(),
+  app: z.string(),
+  tool: z.string(),
+  title: z.string().nullable().meta({ description: "Name of the tool for people" }),
+  input: Json,
+  created_at: Timestamp,
+  expires_at: Timestamp.meta({ description: "Time at which it counts as denied" }),
+  status: settled.status,
+  resolved_at: Timestamp.nullable(),
+});
+export type ApproverAction = z.infer<typeof ApproverAction>;
 
 /** Payload of an `action_resolved` event. */
 export const ResolvedAction = z.object({

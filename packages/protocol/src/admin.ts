@@ -4,6 +4,7 @@
 import { z } from "zod";
 import { PendingAction } from "./actions.ts";
 import { SessionHandle, ShownSessionId } from "./session-id.ts";
+import { Summary } from "./snapshot.ts";
 import { PersistedMessage } from "./thread.ts";
 import { Timestamp } from "./timestamp.ts";
 
@@ -64,7 +65,7 @@ export const AdminSession = z.object({
   handle: SessionHandle,
   title: z.string(),
   app: z.string(),
-  model: z.string().meta({ description: "The model in force" }),
+  model: z.string().meta({ description: "Current model" }),
   public_key: z.string().nullable().meta({
     description:
       "Bound wallet address; `null` for none, and for callers without `admin:write`, because it lists the ids of its threads",
@@ -93,11 +94,20 @@ export const AdminSessionPage = z.object({
 });
 export type AdminSessionPage = z.infer<typeof AdminSessionPage>;
 
+export const AdminSummary = Summary.extend({
+  turn: z.int().meta({ description: "The last turn that the summary covers" }),
+});
+export type AdminSummary = z.infer<typeof AdminSummary>;
+
 export const AdminSessionDetail = z.object({
   session: AdminSession,
   turns: z.array(AdminTurn).meta({ description: "Newest first" }),
   next_before: z.int().nullable().meta({
     description: "Send it as `before` to get earlier turns; `null` if there are none",
+  }),
+  summaries: z.array(AdminSummary).meta({
+    description:
+      "Summaries that have replaced earlier messages in prompts, oldest first. Each also replaces the previous one, so the sum of all differences is what the newest one saves in each prompt",
   }),
   pending_actions: z.array(PendingAction).meta({ description: "Actions that wait for a decision" }),
 });
@@ -201,7 +211,7 @@ export const AdminOverview = z.object({
       description: "Of all processes on this store, as read from the store; `null` if it cannot be read",
     }),
   store: z.object({
-    kind: z.enum(["sqlite", "postgresql"]),
+    kind: z.string().meta({ description: "`sqlite`, `postgresql`, or the name of another backend." }),
     ...Health,
     read_ms: Milliseconds.nullable().meta({
       description: "Duration of one small read; `null` if it failed",
@@ -214,7 +224,10 @@ export const AdminOverview = z.object({
     }),
   }),
   bus: z.object({
-    kind: z.enum(["in-process", "postgresql", "nats"]),
+    kind: z.string().meta({
+      description:
+        "What carries notifications between nodes: `in-process` without other nodes, `postgresql`, `nats`, or the name of another plugin.",
+    }),
     ...Health,
     round_trip_ms: Milliseconds.nullable().meta({
       description: "Round trip to the bus server; `null` without a server, or if it did not answer",

@@ -5,7 +5,7 @@ export const Problem = z.object({
   type: z.string(),
   title: z.string(),
   status: z.int(),
-  detail: z.string().meta({ description: "What went wrong and what to do about it" }),
+  detail: z.string().meta({ description: "What is wrong, and what to do" }),
   code: z.string().meta({ description: "Stable, machine-readable snake_case code" }),
   request_id: z.string(),
 });

@@ -94,13 +94,27 @@ export const MessageDelta = z.object({
 });
 export type MessageDelta = z.infer<typeof MessageDelta>;
 
-export const IncludeGroup = z.enum(["tools", "messages", "state"]);
+/** Reasoning of the running model call: streamed only, unnumbered, never logged. */
+export const ReasoningDelta = z.object({
+  type: z.literal("reasoning_delta"),
+  message_id: z.uuid(),
+  step: z.int().min(1).meta({ description: "Number of the model call within its turn" }),
+  offset: z.int().min(0).meta({
+    description:
+      "Length of the step's reasoning before `text`, in UTF-16 code units. At 0, `text` replaces all of it: the call was repeated, or the stream was resumed",
+  }),
+  text: z.string(),
+});
+export type ReasoningDelta = z.infer<typeof ReasoningDelta>;
+
+export const IncludeGroup = z.enum(["tools", "messages", "state", "reasoning"]);
 export type IncludeGroup = z.infer<typeof IncludeGroup>;
 
 /** An event of `GET /api/updates`, as the subscriber's `include` permits, with its session id. */
 export type UpdateEvent = { session_id: string } & (
   | SessionEvent
   | MessageDelta
+  | ReasoningDelta
   | { type: "tool_update" }
   | { type: "tool_complete" }
 );

@@ -1,6 +1,7 @@
 import { z } from "zod";
+import { Json } from "./json.ts";
 import { AnySessionId } from "./session-id.ts";
-import { ANSWER_EXTRAS, ToolCall, ToolResult, TurnNumber } from "./snapshot.ts";
+import { Feedback, MESSAGE_EXTRAS, MESSAGE_SUMMARY, ToolCall, ToolResult, TurnNumber } from "./snapshot.ts";
 import { Timestamp } from "./timestamp.ts";
 
 export const Thread = z.object({
@@ -8,6 +9,7 @@ export const Thread = z.object({
   title: z.string(),
   app: z.string(),
   pinned: z.boolean().meta({ description: "Whether lists show it first" }),
+  metadata: z.record(z.string(), Json).meta({ description: "JSON object of the client's, empty for none" }),
   created_at: Timestamp,
   updated_at: Timestamp,
 });
@@ -31,9 +33,11 @@ export const PersistedMessage = z.object({
   tool_results: z.array(ToolResult).nullable(),
   created_at: Timestamp,
   turn: TurnNumber,
-  ...ANSWER_EXTRAS,
+  ...MESSAGE_EXTRAS,
+  feedback: Feedback.optional().meta({ description: "Feedback on the answer; absent for none" }),
+  ...MESSAGE_SUMMARY,
   reasoning: z.array(Reasoning).optional().meta({
-    description: "With `include=reasoning`, if there is any; oldest first",
+    description: "Reasoning of the turn, oldest first; only with `include=reasoning`",
   }),
 });
 export type PersistedMessage = z.infer<typeof PersistedMessage>;

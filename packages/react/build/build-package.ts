@@ -23,6 +23,7 @@ export async function buildPackage(directory: string): Promise<void> {
     bundle: true,
     splitting: true,
     chunkNames: "shared",
+    sourcemap: true,
     packages: "external",
     format: "esm",
     platform: "neutral",

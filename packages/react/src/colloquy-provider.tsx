@@ -9,12 +9,20 @@ export interface ColloquyProviderProps {
   readonly client: Client;
   /** The user's wallet address. With it, threads are listed for the wallet and messages bind their session to it. */
   readonly publicKey?: string | null | undefined;
-  /** True if the client has a `token`: threads are then listed for the user. Pass a new client when the user changes. */
+  /**
+   * True if the client has a `token`: threads are then listed for the user. Pass a new client when the user
+   * changes.
+   */
   readonly signedIn?: boolean | undefined;
   /** Stores the page's own conversations if there is neither a wallet nor a user; in memory when absent. */
   readonly storage?: ThreadStorage | undefined;
   /** Number of threads of a wallet per page, 1 to 200; 50 when absent. */
   readonly pageSize?: number | undefined;
+  /**
+   * Number of latest messages that a session loads, from 1 to 1,000; all if absent. `loadEarlier` of
+   * `useSession` loads earlier ones.
+   */
+  readonly messages?: number | undefined;
   readonly children?: ReactNode;
 }
 
@@ -22,6 +30,8 @@ export interface ColloquyProviderProps {
 export interface ColloquyContext {
   readonly client: Client;
   readonly publicKey: string | null;
+  /** True if the client has a user's token. */
+  readonly isSignedIn: boolean;
   readonly pool: SessionPool;
   readonly list: ThreadList;
 }
@@ -30,10 +40,10 @@ const Context = createContext<ColloquyContext | null>(null);
 
 /** Provides one client, one live session per id, and one list of threads to everything below it. */
 export function ColloquyProvider(props: ColloquyProviderProps): ReactNode {
-  const { client, publicKey = null, signedIn = false, pageSize = 50, children } = props;
+  const { client, publicKey = null, signedIn = false, pageSize = 50, messages, children } = props;
   const [memory] = useState(memoryThreads);
   const storage = props.storage ?? memory;
-  const pool = useMemo(() => new SessionPool(client), [client]);
+  const pool = useMemo(() => new SessionPool(client, messages), [client, messages]);
   const list = useMemo(
     () =>
       publicKey === null && !signedIn
@@ -42,7 +52,10 @@ export function ColloquyProvider(props: ColloquyProviderProps): ReactNode {
     [client, publicKey, signedIn, pageSize, storage],
   );
   useEffect(() => pool.observe(list.onSummary), [pool, list]);
-  const value = useMemo(() => ({ client, publicKey, pool, list }), [client, publicKey, pool, list]);
+  const value = useMemo(
+    () => ({ client, publicKey, isSignedIn: signedIn, pool, list }),
+    [client, publicKey, signedIn, pool, list],
+  );
   return <Context.Provider value={value}>{children}</Context.Provider>;
 }
 

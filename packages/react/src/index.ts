@@ -15,9 +15,11 @@ export {
   type ThreadStorage,
 } from "./thread-storage.ts";
 export { useClientTool } from "./use-client-tool.ts";
+export { useMessageSearch, type MessageSearch } from "./use-message-search.ts";
+export { useFile, type FileView } from "./use-file.ts";
 export { useNotices, type Notice } from "./use-notices.ts";
 export { usePendingActions, type PendingActions } from "./use-pending-actions.ts";
 export { useReadToEnd, type ReadToEnd } from "./use-read-to-end.ts";
-export { useReasoning, type ReasoningView } from "./use-reasoning.ts";
+export { useLiveReasoning, useReasoning, type ReasoningView } from "./use-reasoning.ts";
 export { useSession, useToolProgress, type SessionView } from "./use-session.ts";
 export { useThreads, type Threads } from "./use-threads.ts";

@@ -10,14 +10,17 @@ const MAX_IDLE = 20;
 
 export class SessionPool {
   readonly #client: Client;
+  readonly #messages: number | undefined;
   readonly #observers = new Set<SessionObserver>();
   /** Run in every session that is shown. */
   readonly #tools = new Set<ToolHandlers>();
   /** Ordered by when they were last left. */
   readonly #sessions = new Map<string, SharedSession>();
 
-  constructor(client: Client) {
+  /** `messages` is the number of latest messages that a session loads; `undefined` loads all. */
+  constructor(client: Client, messages: number | undefined) {
     this.#client = client;
+    this.#messages = messages;
   }
 
   /** Returns the session with this id: the same object for all callers. */
@@ -68,7 +71,8 @@ export class SessionPool {
     const key = id.toLowerCase();
     const known = this.#sessions.get(key);
     if (known !== undefined) return known;
-    const held = new SharedSession(this.#client.session(key), this.#tools, (summary, before) => {
+    const session = this.#client.session(key, { messages: this.#messages });
+    const held = new SharedSession(session, this.#tools, (summary, before) => {
       for (const observer of this.#observers) observer(summary, before);
     });
     this.#sessions.set(key, held);

@@ -1,4 +1,4 @@
-import type { LiveSession, SessionUpdate, ToolHandlers } from "@colloquy/client";
+import { ColloquyError, type LiveSession, type SessionUpdate, type ToolHandlers } from "@colloquy/client";
 
 /** Latest progress of running tools by call id, in each tool's own shape. */
 export type Progress = ReadonlyMap<string, unknown>;
@@ -115,9 +115,11 @@ export class SharedSession {
     const loop = async (): Promise<void> => {
       for await (const update of this.session.updates({ signal: reading.signal })) this.#take(update);
     };
-    // The connection state reports the failure. Reading starts again after it recovers.
+    // The connection state reports failures. Reading starts again after it recovers.
     void loop()
-      .catch(() => undefined)
+      .catch((error: unknown) => {
+        if (!(error instanceof ColloquyError)) throw error;
+      })
       .finally(() => {
         if (this.#reading !== reading) return;
         this.#reading = null;

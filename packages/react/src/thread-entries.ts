@@ -5,14 +5,14 @@ import type { Thread } from "@colloquy/client";
 
 /** A thread as lists show it. */
 export type ThreadEntry = Pick<Thread, "session_id" | "title" | "updated_at"> &
-  Partial<Pick<Thread, "pinned">>;
+  Partial<Pick<Thread, "pinned" | "metadata">>;
 
 export function withThread(threads: readonly ThreadEntry[], entry: ThreadEntry): readonly ThreadEntry[] {
   const before = threads.find(({ session_id }) => session_id === entry.session_id);
   if (before !== undefined && isSame(before, entry)) return threads;
   const others = threads.filter(({ session_id }) => session_id !== entry.session_id);
   const at = others.findIndex((other) => isBefore(entry, other));
-  return others.toSpliced(at < 0 ? others.length : at, 0, entry);
+  return at < 0 ? [...others, entry] : [...others.slice(0, at), entry, ...others.slice(at)];
 }
 
 export function withoutThread(threads: readonly ThreadEntry[], id: string): readonly ThreadEntry[] {
@@ -42,7 +42,10 @@ function isBefore(one: ThreadEntry, other: ThreadEntry): boolean {
 
 function isSame(one: ThreadEntry, other: ThreadEntry): boolean {
   return (
-    one.title === other.title && one.updated_at === other.updated_at && isPinned(one) === isPinned(other)
+    one.title === other.title &&
+    one.updated_at === other.updated_at &&
+    isPinned(one) === isPinned(other) &&
+    JSON.stringify(one.metadata) === JSON.stringify(other.metadata)
   );
 }
 

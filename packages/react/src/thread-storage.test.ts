@@ -125,6 +125,46 @@ describe("localThreads", () => {
     expect(ids(threads.read())).toBe("a");
   });
 
+  it("keeps changes in memory while storage is full", () => {
+    const full = JSON.stringify([entry("b", 2)]);
+    vi.stubGlobal("localStorage", {
+      getItem: () => full,
+      setItem: () => {
+        throw new DOMException("Full.", "QuotaExceededError");
+      },
+    });
+    const threads = localThreads();
+    threads.update((before) => withThread(before, entry("a", 3)));
+    threads.update((before) => withThread(before, entry("c", 1)));
+    expect(ids(threads.read())).toBe("abc");
+    threads.update((before) => withoutThread(before, "b"));
+    expect(ids(threads.read())).toBe("ac");
+  });
+
+  it("keeps a thread deleted that another page deletes while this one edits another", () => {
+    written(JSON.stringify([entry("a", 1), entry("b", 2)]));
+    const threads = localThreads();
+    threads.subscribe(() => undefined);
+    expect(ids(threads.read())).toBe("ab");
+    written(JSON.stringify([entry("b", 2)]));
+    threads.update((before) => withThread(before, entry("b", 3, "Renamed")));
+    expect(JSON.parse(page.localStorage.getItem("colloquy.threads") ?? "")).toEqual([
+      entry("b", 3, "Renamed"),
+    ]);
+  });
+
+  it("keeps the first 1,000 of 5,000 threads, and the objects of those that did not change", () => {
+    const many = Array.from({ length: 5_000 }, (_, index) => entry(`thread-${index}`, 1));
+    written(JSON.stringify(many));
+    const threads = localThreads();
+    const before = threads.read();
+    threads.update((list) => withThread(list, entry("thread-2500", 2)));
+    const after = threads.read();
+    expect([after.length, after[0]?.session_id]).toEqual([1_000, "thread-2500"]);
+    expect(after[1]).toBe(before[0]);
+    expect(after.at(-1)).toBe(before[998]);
+  });
+
   it("is empty on a server", () => {
     vi.stubGlobal("localStorage", undefined);
     expect(localThreads().read()).toEqual([]);

@@ -10,6 +10,8 @@ export interface Notice {
   /** See docs/api.md, "Events". */
   readonly code: string;
   readonly message: string;
+  /** Number of the turn that failed: `turn` of its messages. Absent otherwise, and from an older service. */
+  readonly turn?: number;
 }
 
 const NONE: Snapshot["system_events"] = [];
@@ -28,9 +30,9 @@ export function useNotices(id: string): readonly Notice[] {
 export function noticesOf(events: readonly SystemEvent[]): readonly Notice[] {
   return events.flatMap(({ id, type, created_at, payload }) => {
     if (type !== "notice" && type !== "error") return [];
-    const { level, code, message } = payload;
+    const { level, code, message, turn } = payload;
     if (!isLevel(level) || typeof code !== "string" || typeof message !== "string") return [];
-    return [{ id, created_at, level, code, message }];
+    return [{ id, created_at, level, code, message, ...(typeof turn === "number" && { turn }) }];
   });
 }
 

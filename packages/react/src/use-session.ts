@@ -11,6 +11,10 @@ export interface SessionView {
   readonly connection: Connection;
   /** To send, interrupt, resolve, rename and so on. The same object for all components below the provider. */
   readonly session: LiveSession;
+  /** True if the provider has the option `messages` and earlier messages are not loaded. */
+  readonly hasEarlier: boolean;
+  /** Loads up to `count` earlier messages; by default, the provider's `messages`. */
+  readonly loadEarlier: (count?: number) => Promise<void>;
 }
 
 const NOT_CONNECTED: Connection = { state: "idle", error: null };
@@ -24,7 +28,17 @@ export function useSession(id: string): SessionView {
   const session = useColloquyContext().pool.session(id);
   const snapshot = useSessionPart(id, (pool, id) => pool.session(id).getSnapshot(), null);
   const connection = useSessionPart(id, (pool, id) => pool.session(id).getConnection(), NOT_CONNECTED);
-  return useMemo(() => ({ snapshot, connection, session }), [snapshot, connection, session]);
+  const loadEarlier = useCallback((count?: number) => session.loadEarlier({ count }), [session]);
+  return useMemo(
+    () => ({
+      snapshot,
+      connection,
+      session,
+      hasEarlier: (snapshot?.messages_before ?? 0) > 0,
+      loadEarlier,
+    }),
+    [snapshot, connection, session, loadEarlier],
+  );
 }
 
 /**

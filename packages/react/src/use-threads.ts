@@ -1,4 +1,4 @@
-import { ColloquyError } from "@colloquy/client";
+import { ColloquyError, type Thread } from "@colloquy/client";
 import { useMemo, useSyncExternalStore } from "react";
 import { useColloquyContext } from "./colloquy-provider.tsx";
 import { isPinned, type ThreadEntry } from "./thread-entries.ts";
@@ -11,6 +11,8 @@ export interface Threads extends ThreadsState {
   readonly loadMore: () => Promise<void>;
   /** Renames a thread; the title has 1 to 200 characters. Throws if the service refuses. */
   readonly rename: (id: string, title: string) => Promise<void>;
+  /** Merges `patch` into the metadata of a thread (RFC 7396): `null` removes a member, or everything. Throws if the service refuses. */
+  readonly changeMetadata: (id: string, patch: Thread["metadata"] | null) => Promise<void>;
   /** Moves the thread to the top of the list at once. Moves it back and throws if the service refuses. */
   readonly pin: (id: string) => Promise<void>;
   /** Reverses `pin`, with the same failure behaviour. */
@@ -39,6 +41,9 @@ export function useThreads(): Threads {
       loadMore: list.loadMore,
       rename: async (id, title) => {
         list.put(await client.renameThread(id, title));
+      },
+      changeMetadata: async (id, patch) => {
+        list.put(await client.changeMetadata(id, patch));
       },
       pin: (id) => setPinned(list, id, true, () => client.pinThread(id)),
       unpin: (id) => setPinned(list, id, false, () => client.unpinThread(id)),
@@ -83,7 +88,8 @@ async function setPinned(
   }
 }
 
-/** Ignores "not found": the session expired or was deleted elsewhere. */
+/** Ignores the service's "not found": the session expired or was deleted elsewhere. A proxy's 404 deletes nothing. */
 function ignoreNotFound(error: unknown): void {
-  if (!(error instanceof ColloquyError) || error.status !== 404) throw error;
+  const isGone = error instanceof ColloquyError && error.status === 404 && error.code !== "http_error";
+  if (!isGone) throw error;
 }

@@ -172,11 +172,13 @@ export class WalletThreadList implements ThreadList {
       try {
         await work();
       } catch (error) {
-        this.#set({ isLoading: false, error: asError(error) });
+        if (!(error instanceof ColloquyError)) throw error;
+        this.#set({ isLoading: false, error });
+      } finally {
+        this.#set({ isLoading: false });
       }
-      this.#set({ isLoading: false });
     });
-    this.#work = done;
+    this.#work = done.catch(() => undefined);
     return done;
   }
 
@@ -192,12 +194,4 @@ export class WalletThreadList implements ThreadList {
     this.#state = state;
     for (const listener of this.#listeners) listener();
   }
-}
-
-function asError(error: unknown): ColloquyError {
-  if (error instanceof ColloquyError) return error;
-  return new ColloquyError("The list of threads could not be read.", {
-    code: "answer_invalid",
-    cause: error,
-  });
 }

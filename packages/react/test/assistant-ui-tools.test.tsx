@@ -130,7 +130,10 @@ describe("a pending action", () => {
   it("reports a decision by another client", async () => {
     await askFor("calculator", { expression: "6 * 7" });
     const [action] = (await page.direct.getState(ID)).pending_actions;
-    page.proxy.plan = ({ path }) => (path.startsWith("/api/actions/") ? { status: 409, body: "{}" } : null);
+    page.proxy.plan = ({ path }) =>
+      path.startsWith("/api/actions/")
+        ? { status: 409, body: '{"code":"action_decided","detail":"No."}' }
+        : null;
     click("Approve");
     await until(() => errors.length === 1);
     expect(errors[0]!.text).toBeNull();

@@ -72,6 +72,50 @@ describe("a thread", () => {
   });
 });
 
+describe("a thread with only the latest messages loaded", () => {
+  it("omits the newest messages on request, and reloads an answer whose question is not loaded", async () => {
+    const answered = page.direct.sendMessage(ID, "One", { wait: true });
+    (await page.model.next()).say("One it is").finish();
+    await answered;
+    await page.direct.sendMessage(ID, "Two");
+    (await page.model.next()).say("Two it is");
+    await expect.poll(async () => (await page.direct.getState(ID)).messages.length).toBe(4);
+    await page.direct.interrupt(ID);
+    const { rerender } = page.show(<Chat sessionId={ID} newest={4} leftOut={2} />, { messages: 1 });
+    await isLive();
+    expect(shown()).toEqual([]);
+    rerender(<Chat sessionId={ID} />);
+    await until(() => shown().join("|") === "Two it is");
+    click("Try again");
+    (await page.model.next()).say("Two it is again").finish();
+    await until(() => shown().at(-1) === "Two it is again");
+    expect((await page.direct.getState(ID)).messages.map(({ content }) => content)).toEqual([
+      "One",
+      "One it is",
+      "Two",
+      "Two it is again",
+    ]);
+  });
+});
+
+describe("a thread that shows an earlier part", () => {
+  it("does not reload its last answer, which would remove later messages", async () => {
+    await page.direct.sendMessage(ID, "One");
+    (await page.model.next()).say("One it is");
+    await expect.poll(async () => (await page.direct.getState(ID)).messages.length).toBe(2);
+    await page.direct.interrupt(ID);
+    const answered = page.direct.sendMessage(ID, "Two", { wait: true });
+    (await page.model.next()).say("Two it is").finish();
+    await answered;
+    const { rerender } = page.show(<Chat sessionId={ID} leftOut={2} />);
+    await until(() => shown().join("|") === "One|One it is");
+    expect(button("Try again").disabled).toBe(true);
+    rerender(<Chat sessionId={ID} />);
+    await until(() => shown().length === 4);
+    expect(button("Try again").disabled).toBe(false);
+  });
+});
+
 describe("the composer", () => {
   it("stops the answer in progress", async () => {
     page.show(<Chat sessionId={ID} />);

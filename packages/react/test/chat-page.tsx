@@ -6,7 +6,7 @@ import { tool } from "ai";
 import type { ReactNode } from "react";
 import { afterEach, beforeEach } from "vitest";
 import { z } from "zod";
-import { Hidden } from "../../server/src/core/hidden.ts";
+import { Hidden } from "../../engine/src/core/hidden.ts";
 import { type PageRecord, RecordContext } from "./chat-parts.tsx";
 
 export interface ChatPage extends PageRecord, Pick<Page, "model" | "proxy" | "direct" | "show"> {
@@ -67,9 +67,7 @@ function toolsOf(walkFinished: Promise<void>): Parameters<typeof openPage>[0] {
     description: "Walks",
     inputSchema: z.object({ to: z.string() }),
     async *execute({ to }) {
-      // The AI SDK reports a yielded value as progress only when another one follows.
       yield { steps: 7 };
-      yield { steps: 8 };
       await walkFinished;
       yield `At ${to}`;
     },

@@ -29,7 +29,9 @@ afterEach(async () => {
 
 const text = (): string => document.body.textContent;
 const button = (name: string): HTMLButtonElement | undefined =>
-  [...document.querySelectorAll("button")].find(({ textContent }) => textContent === name);
+  [...document.querySelectorAll("button")].find(
+    (found) => (found.getAttribute("aria-label") ?? found.textContent) === name,
+  );
 
 async function click(name: string): Promise<void> {
   await page.until(() => button(name)?.disabled === false);
@@ -71,6 +73,7 @@ describe.each([
     await click("Stop");
     await page.until(() => page.asked("POST /api/interrupt") === 1 && button("Stop") === undefined);
     expect(text()).toContain("One");
+    if (name === "react-chat") await page.until(() => text().includes("Stopped"));
   });
 
   it("asks before running a tool and shows its result", async () => {
@@ -155,6 +158,10 @@ describe.each([
   it("adds one history entry, which names the conversation", async () => {
     const entries = history.length;
     open();
+    if (name === "react-chat") {
+      await say("Hi");
+      (await page.model.next()).say("Hello").finish();
+    }
     await page.until(() => /^#[0-9a-f-]{36}$/.test(globalThis.location.hash));
     expect(history.length).toBe(entries);
   });
@@ -192,16 +199,51 @@ it("examples/react-chat shows the conversation of its URL, also after Back", asy
   (await page.model.next()).say("One").finish();
   await page.until(() => text().includes("One") && button("Stop") === undefined);
   const first = globalThis.location.hash;
-  await click("New conversation");
-  await page.until(() => globalThis.location.hash !== first && !text().includes("One"));
-  const second = globalThis.location.hash;
+  fireEvent.click([...document.querySelectorAll("a")].find(({ textContent }) => textContent === "New chat")!);
+  await page.until(() => globalThis.location.hash === "" && !text().includes("One"));
   history.back();
   await page.until(() => globalThis.location.hash === first && text().includes("One"));
   history.forward();
-  await page.until(() => globalThis.location.hash === second && !text().includes("One"));
-  globalThis.location.hash = "";
-  await page.until(() => globalThis.location.hash.length === 37 && globalThis.location.hash !== second);
-  expect(globalThis.location.hash).not.toBe(first);
+  await page.until(() => globalThis.location.hash === "" && !text().includes("One"));
+  expect(text()).toContain("What is on your mind?");
+});
+
+it("examples/react-chat sends a suggestion, and shows Markdown and several calls as one group", async () => {
+  render(<ReactChat client={page.page} />);
+  await click("What is 12 * 7?");
+  const call = await page.model.next();
+  for (const expression of ["12 * 7", "7 * 12"]) call.callTool("calculator", { expression });
+  call.finish("tool-calls");
+  const group = (): HTMLDetailsElement | null => document.querySelector("details.cq-tool-group");
+  await page.until(() => group()?.open === true && group()?.textContent.includes("Using 2 tools") === true);
+  for (const left of [2, 1]) {
+    await page.until(() => document.querySelectorAll(".cq-action-card").length === left);
+    await click("Approve");
+  }
+  (await page.model.next()).say("It is **84**, 3~5 or 6~7.\n\n```js\n84\n```\n\n**注意：**好").finish();
+  await page.until(() => document.querySelector(".cq-markdown pre") !== null);
+  await page.until(() => group()?.textContent.includes("Used 2 tools") === true);
+  // It stays open, to show the decisions.
+  expect(group()!.open).toBe(true);
+  expect([...document.querySelectorAll(".cq-markdown strong")].map(({ textContent }) => textContent)).toEqual(
+    ["84", "注意："],
+  );
+  expect(document.querySelector(".cq-markdown")!.textContent).toContain("3~5 or 6~7");
+});
+
+it("examples/react-chat does not send at the Enter that ends a composition", async () => {
+  render(<ReactChat client={page.page} />);
+  await page.until(() => document.querySelector("[aria-label=Message]") !== null);
+  const message = document.querySelector("[aria-label=Message]")!;
+  fireEvent.change(message, { target: { value: "日本" } });
+  await page.until(() => button("Send")?.disabled === false);
+  // Safari's order: the composition has ended before its Enter.
+  fireEvent.keyDown(message, { key: "Enter", keyCode: 229 });
+  fireEvent.keyDown(message, { key: "Enter", keyCode: 229, isComposing: true });
+  expect((message as HTMLTextAreaElement).value).toBe("日本");
+  fireEvent.keyDown(message, { key: "Enter", keyCode: 13 });
+  (await page.model.next()).say("Yes").finish();
+  await page.until(() => text().includes("Yes"));
 });
 
 it("examples/react-chat runs a tool in the page", async () => {

@@ -11,6 +11,7 @@ const GUIDE = join(import.meta.dirname, "../../../docs/react.md");
 
 let page: Page;
 const written: string[] = [];
+let count = 0;
 
 beforeEach(async () => {
   page = await openPage({ builtIn: ["calculator"], approvals: { calculator: "always" } });
@@ -29,7 +30,8 @@ async function appUnder(heading: string): Promise<ComponentType> {
   const [, code = ""] = /```tsx\n(.*?)```/s.exec(after) ?? [];
   expect(code).toContain("http://127.0.0.1:8080");
   // A module is loaded once for each path, so every page has its own.
-  const file = join(import.meta.dirname, `guide-page-${heading.replaceAll(" ", "-")}-${process.pid}.tsx`);
+  count += 1;
+  const file = join(import.meta.dirname, `guide-page-${count}-${process.pid}.tsx`);
   written.push(file);
   await writeFile(file, code.replace("http://127.0.0.1:8080", page.proxy.url));
   return ((await import(/* @vite-ignore */ file)) as { readonly default: ComponentType }).default;
@@ -56,6 +58,21 @@ it("shows the first page's conversation again after a reload", async () => {
   expect(text()).toBe("");
   render(<App />);
   await page.until(() => text().includes("Hello"));
+});
+
+it("shows a first page's message while it is sent, and keeps what was typed before it failed", async () => {
+  const App = await appUnder("A first page");
+  render(<App />);
+  await page.until(() => page.proxy.streams === 1);
+  const body = JSON.stringify({ code: "message_too_long", detail: "Too long." });
+  page.proxy.plan = ({ path }) => (path === "/api/chat" ? { status: 413, body } : null);
+  fireEvent.change(input(), { target: { value: "Hi" } });
+  fireEvent.submit(document.querySelector("form")!);
+  expect(text()).toContain("Hi (sending…)");
+  fireEvent.change(input(), { target: { value: "there" } });
+  await page.until(() => text().includes("Too long."));
+  expect((input() as HTMLInputElement).value).toBe("Hi there");
+  expect(text()).not.toContain("sending");
 });
 
 it("shows calls and approvals with assistant-ui, and tries a failed answer again", async () => {

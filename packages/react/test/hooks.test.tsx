@@ -80,12 +80,15 @@ describe("useReasoning", () => {
     const { messages } = await sending;
     const id = messages[1]!.id;
     const view = (): ReasoningView => valueOf("reasoning") as ReasoningView;
-    page.show([shownSession(), probe("reasoning", () => useReasoning(ID, id))]);
+    const { rerender } = page.show([shownSession(), probe("reasoning", () => useReasoning(ID, id))]);
     await page.until(() => session().connection.state === "live");
     expect(view()).toMatchObject({ reasoning: null, error: null });
     await view().load();
     await page.until(() => view().reasoning !== null);
     expect(view().reasoning).toEqual([{ step: 1, text: "A greeting." }]);
+    rerender([shownSession(), probe("reasoning", () => useReasoning(ID, OTHER))]);
+    expect(view()).toMatchObject({ reasoning: null, error: null });
+    rerender([shownSession(), probe("reasoning", () => useReasoning(ID, id))]);
     await page.direct.deleteThread(ID);
     await view().load();
     await page.until(() => view().error !== null);
@@ -262,12 +265,15 @@ describe("useThreads with a wallet", () => {
     expect(threads().threads).toBe(known.threads);
   });
 
-  it("renames and removes a thread", async () => {
+  it("renames a thread, changes its metadata and removes it", async () => {
     const [first] = await begin("A", "B");
     page.show(shownThreads(), { publicKey: WALLET });
     await page.until(() => titles() === "B,A");
     await threads().rename(first!, "Z");
     await page.until(() => titles() === "Z,B" || titles() === "B,Z");
+    await threads().changeMetadata(first!, { project: "tea" });
+    const shown = () => threads().threads.find(({ session_id }) => session_id === first);
+    await page.until(() => shown()?.metadata?.["project"] === "tea");
     await threads().remove(first!);
     await page.until(() => titles() === "B");
     await expect(page.direct.getSession(first!)).rejects.toMatchObject({ status: 404 });
@@ -359,6 +365,20 @@ describe("useThreads with a wallet", () => {
     expect(threads().threads).toMatchObject([{ session_id: ID, title: "Hi" }]);
   });
 
+  it("keeps a thread whose deletion a proxy answered with 404", async () => {
+    await begin("A");
+    page.show(shownThreads(), { publicKey: WALLET });
+    await page.until(() => titles() === "A");
+    const id = threads().threads[0]!.session_id;
+    page.proxy.plan = ({ method }) =>
+      method === "DELETE" ? { status: 404, body: "default backend - 404" } : null;
+    await expect(threads().remove(id)).rejects.toMatchObject({ code: "http_error", status: 404 });
+    expect(titles()).toBe("A");
+    page.proxy.plan = () => null;
+    await threads().remove(id);
+    expect(titles()).toBe("");
+  });
+
   it("reports a failed fetch and keeps the known list", async () => {
     await begin("A");
     page.show(shownThreads(), { publicKey: WALLET });
@@ -371,6 +391,22 @@ describe("useThreads with a wallet", () => {
     page.proxy.plan = () => null;
     await threads().refresh();
     await page.until(() => threads().error === null);
+  });
+});
+
+describe("useSession with the option messages", () => {
+  it("loads the latest messages, and earlier ones on request", async () => {
+    for (const text of ["One", "Two", "Three"]) await talk(ID, text);
+    page.show([shownSession(), shownSession("other")], { messages: 2 });
+    await page.until(() => content() === "Three|Yes.");
+    expect([session().hasEarlier, session().snapshot?.messages_before]).toEqual([true, 4]);
+    const { loadEarlier } = session();
+    await loadEarlier();
+    await page.until(() => content("other") === "Two|Yes.|Three|Yes.");
+    expect(session().loadEarlier).toBe(loadEarlier);
+    await loadEarlier(100);
+    await page.until(() => content() === "One|Yes.|Two|Yes.|Three|Yes.");
+    expect(session().hasEarlier).toBe(false);
   });
 });
 

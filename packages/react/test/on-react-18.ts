@@ -2,6 +2,7 @@
 // too. Run directly, it starts vitest; preloaded into each process, it redirects the resolution.
 
 import { spawn } from "node:child_process";
+import { globSync } from "node:fs";
 import { registerHooks } from "node:module";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -9,13 +10,19 @@ import { pathToFileURL } from "node:url";
 const ROOT = join(import.meta.dirname, "../../..");
 const REACT = /^(?:react|react-dom|scheduler)\//;
 
+/** Tests of components of `@colloquy/ui`, which needs React 19. */
+const OF_COMPONENTS = ["/examples.test.tsx", "/components-on-a-server.test.tsx"];
+
 if (import.meta.main) runTests();
 else replaceReact();
 
 function runTests(): void {
   const vitest = join(ROOT, "node_modules/vitest/vitest.mjs");
   const env = { ...process.env, TEST_REACT: "18", NODE_OPTIONS: `--import=${import.meta.url}` };
-  const tests = spawn(process.execPath, [vitest, "run", "packages/react", ...process.argv.slice(2)], {
+  const files = globSync("packages/react/{src,test}/**/*.test.{ts,tsx}", { cwd: ROOT }).filter(
+    (file) => !OF_COMPONENTS.some((name) => file.endsWith(name)),
+  );
+  const tests = spawn(process.execPath, [vitest, "run", ...files, ...process.argv.slice(2)], {
     cwd: ROOT,
     env,
     stdio: "inherit",

@@ -21,8 +21,15 @@ for (const name of [...Object.getOwnPropertyNames(window), ...ALWAYS]) {
     writable: true,
   });
 }
-// assistant-ui scrolls and measures; jsdom has no layout.
+// Layout APIs that assistant-ui uses and jsdom lacks. Simulates a wide page.
 window.Element.prototype.scrollTo = () => undefined;
+Object.defineProperty(window, "matchMedia", {
+  value: (query: string) => ({
+    matches: query.startsWith("(min-width"),
+    addEventListener: () => undefined,
+    removeEventListener: () => undefined,
+  }),
+});
 class NoObserver {
   observe(): void {}
   unobserve(): void {}

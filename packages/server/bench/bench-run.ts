@@ -15,17 +15,21 @@ import { measureBodies } from "./rows/bodies.ts";
 import { measureDurableChat } from "./rows/durable-chat.ts";
 import { measureFork } from "./rows/fork.ts";
 import { measureJsonGuards } from "./rows/json-guards.ts";
+import { measureLastMessages } from "./rows/last-messages.ts";
 import { measureLongSession } from "./rows/long-session.ts";
 import { measureOfferedLoad } from "./rows/offered-load.ts";
+import { measureMemory } from "./rows/memory.ts";
+import { measurePages } from "./rows/pages.ts";
 import { directoriesIn, type MeasureRow } from "./rows/row.ts";
 import { measureRateLimits } from "./rows/rate-limits.ts";
 import { measureTokens } from "./rows/tokens.ts";
 import { measureSchemas } from "./rows/schemas.ts";
 import { measureScrub } from "./rows/scrub.ts";
+import { measureSearch } from "./rows/search.ts";
 import { measureState } from "./rows/state.ts";
 import { measureRandomIds, measureStart } from "./rows/stored-sessions.ts";
 import { measureStreams } from "./rows/streams.ts";
-import { measureAiSdk, measureTurns } from "./rows/turns.ts";
+import { measureProtocols, measureTurns } from "./rows/turns.ts";
 import { formatTable, type Row } from "./table.ts";
 
 export interface BenchOptions {
@@ -54,18 +58,22 @@ const ROWS: Readonly<Record<string, MeasureRow>> = {
   chat: measureDurableChat,
   offered: measureOfferedLoad,
   turns: measureTurns,
-  "ai-sdk": measureAiSdk,
+  protocols: measureProtocols,
   streams: measureStreams,
+  memory: measureMemory,
   start: measureStart,
   "random-ids": measureRandomIds,
   "long-session": measureLongSession,
+  "last-messages": measureLastMessages,
   fork: measureFork,
+  pages: measurePages,
   json: measureJsonGuards,
   bodies: measureBodies,
   scrub: measureScrub,
   schemas: measureSchemas,
   limits: measureRateLimits,
   tokens: measureTokens,
+  search: measureSearch,
 };
 
 /** Measures the rows, prints the table, and returns whether every target was met. */

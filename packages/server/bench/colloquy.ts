@@ -5,16 +5,16 @@ import { createServer } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { loadConfig } from "../src/config/load-config.ts";
 import type { Config } from "../src/config/config.ts";
-import { createSystemClock } from "../src/wiring/clock.ts";
-import type { UserSettings } from "../src/core/app-settings.ts";
-import type { Clock } from "../src/core/ports/driven/clock.ts";
+import { createSystemClock } from "@colloquy/engine/internal/wiring/clock";
+import type { UserSettings } from "@colloquy/engine/internal/core/app-settings";
+import type { Clock } from "@colloquy/engine/internal/core/ports/driven/clock";
 import { createLog } from "../src/wiring/logging.ts";
 import { buildServer } from "../src/wiring/server.ts";
-import type { RateLimits } from "../src/core/rate-limits.ts";
+import type { RateLimits } from "@colloquy/engine/internal/core/rate-limits";
 import { listenOnFreePort } from "./controls/listen.ts";
 import { machineMs } from "./machine-clock.ts";
 import { createBenchModel, type FollowedCall } from "./models.ts";
-import { serveRole, memoryAfterGc } from "./role.ts";
+import { heapAfterGc, memoryAfterGc, serveRole } from "./role.ts";
 
 export interface ColloquyInput {
   /** The data directory. */
@@ -83,6 +83,7 @@ async function build(input: ColloquyInput) {
     /** Port where a POST makes the model emit text, as the control's streams emit an event. */
     triggerPort: () => triggerPort,
     memory: () => memoryAfterGc(),
+    heap: () => heapAfterGc(),
     openGate: () => open(),
     /** Advances the clock; running timers are not affected. */
     advance: (milliseconds: number) => advance(milliseconds),

@@ -104,9 +104,20 @@ async function answer({ id, name, input }: Request, handlers: Handlers): Promise
 
 /** Returns the memory of this process in bytes after garbage collection. */
 export async function memoryAfterGc(): Promise<number> {
+  await collectGarbage();
+  return process.memoryUsage.rss();
+}
+
+/** Returns the bytes of JavaScript objects and buffers in this process after garbage collection. */
+export async function heapAfterGc(): Promise<number> {
+  await collectGarbage();
+  const { heapUsed, external } = process.memoryUsage();
+  return heapUsed + external;
+}
+
+async function collectGarbage(): Promise<void> {
   for (let round = 0; round < 4; round += 1) {
     globalThis.gc?.();
     await new Promise((resolve) => setTimeout(resolve, 150));
   }
-  return process.memoryUsage.rss();
 }

@@ -1,13 +1,12 @@
-// Builds the published package: every module as JavaScript, declarations of the entries, migrations, the console, files for
-// deployment, and the guide if it is built.
+// Builds the published package: every module as JavaScript, declarations of the entries, the console, files for deployment, and the
+// guide if it is built.
 
-import { cpSync, existsSync, globSync, rmSync } from "node:fs";
+import { cpSync, existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { buildConsole } from "../../console/build/build-console.ts";
 import { begin, writeDeclarations, writeManifest, writeModules } from "../../../scripts/published-package.ts";
 
 const PACKAGE = join(import.meta.dirname, "..");
-const SOURCES = join(PACKAGE, "src");
 /** Output of `npm run site`. */
 const GUIDE = join(PACKAGE, "../../site/dist");
 /** Files of deploy/ that suit an installed package. */
@@ -19,11 +18,14 @@ const NOT_SERVED = [".vite", "sources.sha256"];
 export async function buildPackage(directory: string): Promise<void> {
   const dist = begin(directory);
   writeModules(PACKAGE, dist);
-  writeDeclarations(PACKAGE, dist, { paths: {}, platform: "node" });
-  for (const file of globSync("**/*.sql", { cwd: SOURCES })) cpSync(join(SOURCES, file), join(dist, file));
+  // Bundled protocols import this package: their types are those of these sources.
+  const paths = { "@colloquy/server": [join(PACKAGE, "src/index.ts")] };
+  writeDeclarations(PACKAGE, dist, { paths, platform: "node" });
   await buildConsole(join(dist, "console"));
   for (const name of NOT_SERVED) rmSync(join(dist, "console", name), { recursive: true });
   for (const name of DEPLOYMENT) cpSync(join(PACKAGE, "../../deploy", name), join(dist, "deploy", name));
   if (existsSync(GUIDE)) cpSync(GUIDE, join(dist, "guide"), { recursive: true });
+  else
+    console.warn("The package has no guide, because it is not built: npm ci --prefix site && npm run site");
   writeManifest(PACKAGE, directory);
 }

@@ -40,6 +40,13 @@ describe("checkExchange", () => {
   it.each([
     ["a 500", 500, { ...PROBLEM, status: 500 }, {}, "server error: 500"],
     ["a 501", 501, { ...PROBLEM, status: 501 }, {}, "server error: 501"],
+    [
+      "an error of the OpenAI API without a code",
+      400,
+      { error: { message: "A long message" } },
+      { type: "application/json" },
+      "the code is not",
+    ],
     ["an error as plain text", 400, "Bad Request", { type: "text/plain" }, "an error of type text/plain"],
     ["a problem without detail", 400, { ...PROBLEM, detail: undefined }, {}, "not a problem document"],
     ["a problem that is not JSON", 400, "{", {}, "not a problem document"],

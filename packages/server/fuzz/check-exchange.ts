@@ -41,9 +41,14 @@ function checkAnswer(answer: RawAnswer, isWellFormed: boolean): string | null {
 function checkProblem(answer: RawAnswer, body: string): string | null {
   const shown = `${answer.status} ${body.slice(0, 300)}`;
   const type = answer.headers.get("content-type") ?? "no content type";
+  const content = parseJson(body);
+  const foreign = isObject(content) ? foreignError(content) : null;
+  // Answers to HEAD have no body.
+  if (type.startsWith("application/json") && body === "") return null;
+  if (type.startsWith("application/json") && isObject(foreign)) return checkForeign(answer, foreign, shown);
   if (!type.startsWith("application/problem+json")) return `an error of type ${type}: ${shown}`;
   if (body === "") return null;
-  const problem = Problem.safeParse(parseJson(body));
+  const problem = Problem.safeParse(content);
   if (!problem.success) return `not a problem document: ${shown}`;
   const { status, code, detail, request_id } = problem.data;
   if (status !== answer.status) return `status ${status} in the problem document: ${shown}`;
@@ -52,6 +57,29 @@ function checkProblem(answer: RawAnswer, body: string): string | null {
   if (request_id !== answer.headers.get("x-request-id"))
     return `request_id differs from X-Request-Id: ${shown}`;
   return null;
+}
+
+/** Returns the error object in an error response of a protocol (docs/protocols/). For AG-UI, it is an event. */
+function foreignError({ error, metadata, ...event }: Readonly<Record<string, unknown>>): unknown {
+  return isObject(metadata) ? { ...event, request_id: metadata["request_id"] } : error;
+}
+
+/** Checks that the error of a protocol has a code and the request id; for MCP, in `data`. */
+function checkForeign(
+  answer: RawAnswer,
+  error: Readonly<Record<string, unknown>>,
+  shown: string,
+): string | null {
+  const { message, data } = error;
+  const { code, request_id: id } = isObject(data) ? data : error;
+  if (typeof message !== "string" || message.trim().length < 8) return `the message is too short: ${shown}`;
+  if (typeof code !== "string" || !/^[a-z][a-z0-9_]*$/.test(code))
+    return `the code is not snake_case: ${shown}`;
+  return id === answer.headers.get("x-request-id") ? null : `request_id differs from X-Request-Id: ${shown}`;
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null;
 }
 
 function parseJson(text: string): unknown {

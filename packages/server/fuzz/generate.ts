@@ -11,6 +11,7 @@ import { validRequest, type RequestContext } from "./valid-request.ts";
 /** Paths whose responses are streams, which another request on the connection would wait for. */
 const STREAMS: ReadonlySet<string> = new Set([
   "/api/updates",
+  "/api/ag-ui",
   "/api/ai-sdk/chat",
   "/api/ai-sdk/chat/{id}/stream",
 ]);
@@ -163,9 +164,10 @@ function garbage(random: Random): Buffer {
 }
 
 /**
- * Returns false for bodies whose names come from the configuration (secret slots): they cannot be generated
- * from the document, only mutated.
+ * Returns false if bodies cannot be generated from the document: their field names come from the configuration
+ * (secret slots), or the document does not describe ids and bodies (OpenAI API). Such requests are only mutated.
  */
-function isWhollyDescribed({ body }: Operation): boolean {
+function isWhollyDescribed({ path, body }: Operation): boolean {
+  if (path.startsWith("/v1/")) return false;
   return body === null || Object.keys(body.properties ?? {}).length > 0;
 }

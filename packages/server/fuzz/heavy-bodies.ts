@@ -11,6 +11,7 @@ const DEFAULT_LIMIT = 64 * KIB;
 const LIMITS: Readonly<Record<string, number>> = {
   "POST /api/chat": 256 * KIB,
   "POST /api/actions/{id}": 80 * KIB,
+  "POST /mcp": 256 * KIB,
   [`POST ${USE_CHAT}`]: 17 * KIB * KIB,
 };
 

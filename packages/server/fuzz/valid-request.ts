@@ -26,6 +26,14 @@ const MESSAGES = [
   "${jndi:ldap://x}",
 ];
 
+/** Files to upload, which are no JSON of a schema. */
+const FILES = [
+  { type: "text/plain; charset=utf-8", bytes: Buffer.from("Grüße 👋🏽") },
+  { type: "text/csv", bytes: Buffer.from("a;b\r\n1;2\r\n") },
+  { type: "application/json", bytes: Buffer.from('{"a":[1]}') },
+  { type: "application/pdf", bytes: Buffer.from("%PDF-1.7\n%%EOF\n") },
+] as const;
+
 /** A message of Sign-In with Ethereum (EIP-4361). */
 const SIGN_IN = [
   "127.0.0.1 wants you to sign in with your Ethereum account:",
@@ -71,6 +79,7 @@ export function validRequest(operation: Operation, context: RequestContext, rand
     operation.body !== null && (operation.bodyRequired || random.chance(0.8))
       ? bodyOf(operation, random)
       : null;
+  const file = operation.path === "/api/files" ? random.pick(FILES) : null;
   const inBody = new Set(body === null ? [] : Object.keys(body));
   const query: [string, string][] = among("query")
     .filter(({ name }) => !inBody.has(name))
@@ -82,14 +91,15 @@ export function validRequest(operation: Operation, context: RequestContext, rand
   ) {
     query.push(["message", encodeURIComponent(random.pick(MESSAGES))]);
   }
-  if (body !== null) headers.push(["Content-Type", "application/json"]);
+  const type = file?.type ?? (body === null ? null : "application/json");
+  if (type !== null) headers.push(["Content-Type", type]);
   return {
     method: operation.method,
     path,
     query,
     version: "HTTP/1.1",
     headers: [["Host", context.host], ...headers],
-    body: body === null ? null : Buffer.from(JSON.stringify(body)),
+    body: file?.bytes ?? (body === null ? null : Buffer.from(JSON.stringify(body))),
     measured: true,
   };
 }
@@ -118,8 +128,9 @@ const CLIENT_TOOLS = [
 ] as const;
 
 function bodyOf(operation: Operation, random: Random): Record<string, unknown> {
-  const { properties = {}, required = [] } = operation.body ?? {};
-  const names = Object.keys(properties).filter((name) => required.includes(name) || random.chance(0.4));
+  const { properties = {}, required = [], anyOf = [{}] } = operation.body ?? {};
+  const needed = [...required, ...(random.pick(anyOf).required ?? [])];
+  const names = Object.keys(properties).filter((name) => needed.includes(name) || random.chance(0.4));
   if (operation.path === "/api/chat" && random.chance(0.9)) names.push("message");
   const isSignIn = operation.path === "/api/auth/siwe/verify";
   return Object.fromEntries(
@@ -131,11 +142,19 @@ function bodyOf(operation: Operation, random: Random): Record<string, unknown> {
 }
 
 function bodyValue(name: string, schema: JsonSchema | undefined, random: Random): unknown {
-  if (name === "user_state") return userState(random);
+  if (name === "user_state" || name === "state") return userState(random);
+  // Lists of AG-UI.
+  if (name === "context") return random.pick([[], [{ description: "Page", value: "value" }]]);
+  if (name === "tools" || name === "resume") return [];
+  // Ids of files come from earlier answers.
+  if (name === "attachments") return [];
   if (name === "response_schema") return random.pick(RESPONSE_SCHEMAS);
   if (name === "messages") return [uiMessage(random)];
+  if (name === "metadata")
+    return random.pick([{}, { key: "value" }, { key: null, deeper: { list: [1, null] } }]);
   if (name === "client_tools") return random.pick(CLIENT_TOOLS);
   if (name === "message" || name === "title") return random.pick(MESSAGES);
+  if (name === "tags") return random.pick([[], ["value"]]);
   return namedValue(name, random) ?? schemaValue(schema ?? {}, random);
 }
 
@@ -146,8 +165,10 @@ function uiMessage(random: Random): object {
     { type: "dynamic-tool", toolCallId: "c", state: "approval-responded", approval },
     { type: "tool-x", toolCallId: "c", state: "output-available", output: { answer: "x" } },
   ];
+  const text = random.pick(MESSAGES);
   return random.chance(0.8)
-    ? { id: random.uuid(), role: "user", parts: [{ type: "text", text: random.pick(MESSAGES) }] }
+    ? // AG-UI reads `content`, the AI SDK `parts`.
+      { id: random.uuid(), role: "user", content: text, parts: [{ type: "text", text }] }
     : { id: random.uuid(), role: "assistant", parts: [{ type: "step-start" }, random.pick(calls)] };
 }
 

@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { endProcess, listening, type Started, startIn, startWithFiles } from "../test/watched-process.ts";
-import { openAdministration } from "./wiring/administration.ts";
+import { openLocalStore } from "./wiring/local-store.ts";
 import { recordedRun } from "./cli/testing/recorded-run.ts";
 import { loadConfig } from "./config/load-config.ts";
 import { buildServer } from "./wiring/server.ts";
@@ -71,6 +71,15 @@ describe("starting", () => {
     programs.push(enough);
     await listening(enough);
     expect(enough.output()).not.toContain("may open only");
+  });
+
+  it("starts under `node --watch`, which sends messages over the ports of threads", async () => {
+    const { address } = await startListening({ WATCH_REPORT_DEPENDENCIES: "1" });
+    const answer = await fetch(`${address}/api/chat?message=hello`, {
+      method: "POST",
+      headers: { "x-session-id": SESSION, prefer: "wait=20" },
+    });
+    expect(await answer.json()).toMatchObject({ is_processing: false });
   });
 
   it("reads .env after set variables, and exits with 0 on SIGINT", async () => {
@@ -170,8 +179,8 @@ describe("starting", () => {
     const logger = { debug() {}, info() {}, warn() {}, error() {} };
     const error = await buildServer(config, { logger, onFatal() {} }).catch((failure: unknown) => failure);
     const { code, errors, output } = await recordedRun(["keys", "list"], {
-      openAdministration: (need) =>
-        openAdministration({ dataDirectory: join(directory, place), secretKey: null }, need),
+      openLocalStore: (need) =>
+        openLocalStore({ dataDirectory: join(directory, place), secretKey: null }, need),
     });
     expect({ code, output }).toEqual({ code: 1, output: "" });
     return [explainStartFailure(error, config), errors];
@@ -301,6 +310,15 @@ describe("a defect", () => {
   });
 });
 
+it("opens no debugger on SIGUSR1", async () => {
+  const { address, child, errors, exited } = await startListening();
+  child.kill("SIGUSR1");
+  expect((await fetch(`${address}/healthz`)).status).toBe(200);
+  child.kill("SIGTERM");
+  expect(await exited()).toEqual({ code: 0, signal: null });
+  expect(errors()).toBe("");
+});
+
 describe("stopping", () => {
   it("ends in order on two signals at once, as npm sends them", async () => {
     const { child, exited, find } = await startListening();
@@ -309,6 +327,13 @@ describe("stopping", () => {
     child.kill("SIGTERM");
     expect(await exited()).toEqual({ code: 0, signal: null });
     await find(/"msg":"stopped"/);
+  });
+
+  it("goes on after SIGHUP if it has no terminal, with a warning", async () => {
+    const { address, child, find } = await startListening();
+    child.kill("SIGHUP");
+    await find(/"msg":"SIGHUP changes nothing\. Restart the service\."/);
+    expect((await fetch(`${address}/healthz`)).status).toBe(200);
   });
 
   it("does not wait for running turns after a second signal", async () => {

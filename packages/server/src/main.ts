@@ -3,19 +3,18 @@
 
 import { closeSync, openSync, readFileSync, writeSync } from "node:fs";
 import { enableCompileCache } from "node:module";
+import { spawn } from "node:child_process";
 import { resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { isatty } from "node:tty";
 import { parseEnv } from "node:util";
-import type { Administration, AdministrationSettings, DatabaseNeed } from "./wiring/administration.ts";
-import type { CommandParts, ExitCode, Overrides } from "./cli/command.ts";
-import type { Environment } from "./config/secret-variable.ts";
-import type { FileStamps } from "./config/file-stamps.ts";
+import type { LocalStore, LocalStoreSettings, DatabaseNeed } from "./wiring/local-store.ts";
+import type { ExitCode, Overrides, ServeMode } from "./cli/command.ts";
+import type { Environment } from "@colloquy/engine/internal/config/secret-variable";
 import type { LoadedConfig } from "./config/load-config.ts";
 import type { Config } from "./config/config.ts";
 import type { Log } from "./wiring/logging.ts";
-import type { ReloadHost, ReloadNotes, ReloadOutcome } from "./wiring/reload-notes.ts";
-import type { Reloads } from "./wiring/reloads.ts";
+import type { ReadFiles } from "./wiring/development.ts";
 import type { buildServer, ColloquyServer } from "./wiring/server.ts";
 import {
   codeOf,
@@ -29,10 +28,12 @@ import {
 // Must precede every other import: halves the start time. Commands import code that only they need.
 enableCompileCache();
 const parameters = process.argv.slice(2);
-const reloadable = Promise.withResolvers<Reloads>();
-// A SIGHUP during the start must not end the process; the reload follows the start.
 const isService = ["serve", "dev", undefined].includes(parameters[0]);
-if (isService) reloadOnHangUp(reloadable.promise);
+// Of the two processes of `colloquy dev`, only the service's reads `.env`.
+const isWatched = parameters[0] === "dev" && parameters.includes("--watched");
+const isWatching = parameters[0] === "dev" && !isWatched;
+// Disable SIGUSR1, which opens a debugger for every user of the machine by default. `--inspect` still works.
+process.on("SIGUSR1", () => undefined);
 const { default: packageFile } = await import("../package.json", { with: { type: "json" } });
 
 /** Grace period for running turns in milliseconds (contract section 7). */
@@ -45,14 +46,10 @@ const [ENV_START, ENV_END] = [47, 48];
 const BLOCK_STAYS =
   "The environment of this process can be read in /proc by the MCP servers that it starts, because /proc/self/mem cannot be written here. Give it secrets in files: COLLOQUY_ADMIN_KEY_FILE and so on.";
 const SIGNALS = { SIGINT: 130, SIGTERM: 143 } as const;
-const systemCalls: ReloadHost = { kill: (pid, signal) => process.kill(pid, signal), sleep };
 type Starting = Promise<{ readonly server: ColloquyServer }>;
 
-/** Number of reads of the configuration. */
-let readings = 0;
-
 const isBlockCleared = clearEnvironmentBlock();
-readEnvironmentFile();
+if (!isWatching) readEnvironmentFile();
 await useProxies(process.env);
 process.exitCode = parameters.length === 0 ? await serve({}) : await runCommand(parameters);
 if (!isService || process.exitCode !== 0) await endWhenWritten();
@@ -67,28 +64,22 @@ async function runCommand(given: readonly string[]): Promise<ExitCode> {
     columns: process.stdout.isTTY ? process.stdout.columns : null,
     environment: process.env,
     host: process,
-    serve,
-    reload,
+    serve: (overrides, mode) => (mode === "dev" ? watchAndServe() : serve(overrides, mode)),
     loadConfig: () => readConfig(process.env),
     localServices: () => import("./wiring/local-service.ts"),
-    openAdministration,
+    openLocalStore,
   });
 }
 
-async function readConfig(
-  environment: Environment,
-  sourceInForce: string | null = null,
-): Promise<LoadedConfig> {
+async function readConfig(environment: Environment): Promise<LoadedConfig> {
   const [{ loadConfig }, { inspections }] = await Promise.all([
     import("./config/load-config.ts"),
-    import("./wiring/inspections.ts"),
+    import("@colloquy/engine/internal/wiring/inspections"),
   ]);
   process.on("exit", reportExitDuringRead);
-  const reading = readings;
-  readings += 1;
   try {
     const workingDirectory = process.cwd();
-    return await loadConfig({ environment, workingDirectory, reading, sourceInForce, inspections });
+    return await loadConfig({ environment, workingDirectory, inspections });
   } finally {
     process.off("exit", reportExitDuringRead);
   }
@@ -112,39 +103,58 @@ async function useProxies(environment: Environment): Promise<void> {
   sendThrough(readEnvironment(environment, process.cwd()).proxies);
 }
 
-/** Reads no configuration file, so that a key can be revoked even if the file is invalid. */
-async function openAdministration(need: DatabaseNeed): Promise<Administration> {
-  const { openAdministration: open } = await import("./wiring/administration.ts");
+/** Reads of the configuration file only its backend, so that a key can be revoked even if the rest is invalid. */
+async function openLocalStore(need: DatabaseNeed): Promise<LocalStore> {
+  const { openLocalStore: open } = await import("./wiring/local-store.ts");
   return open(await readSettings(process.env), need);
 }
 
-async function readSettings(environment: Environment): Promise<AdministrationSettings> {
-  const [{ readEnvironment }, { formatProblems }, { CommandFailure }] = await Promise.all([
-    import("./config/environment.ts"),
-    import("./config/problem.ts"),
+async function readSettings(environment: Environment): Promise<LocalStoreSettings> {
+  const [{ readBackend }, { formatProblems }, { CommandFailure }] = await Promise.all([
+    import("./config/load-config.ts"),
+    import("@colloquy/engine/internal/config/problem"),
     import("./cli/command.ts"),
   ]);
-  const { settings, secretKey, databaseUrl, problems } = readEnvironment(environment, process.cwd());
+  const { settings, secretKey, backend, files, problems } = await readBackend(environment, process.cwd());
   if (problems.length > 0) throw new CommandFailure(formatProblems(problems), 2);
-  return { ...settings, secretKey, databaseUrl: databaseUrl?.reveal() ?? null };
+  return { ...settings, secretKey, backend, files };
+}
+
+/** Runs the service in a process of its own, and again after each change of its files. */
+async function watchAndServe(): Promise<ExitCode> {
+  const { runOnChanges } = await import("./wiring/development.ts");
+  const command = [...process.execArgv, ...process.argv.slice(1), "--watched"];
+  const code = await runOnChanges({
+    start: () => spawn(process.execPath, command, { stdio: ["inherit", "inherit", "inherit", "ipc"] }),
+    workingDirectory: process.cwd(),
+    environmentFile: resolve(".env"),
+    onSignals: (stop) => {
+      for (const signal of [...Object.keys(SIGNALS), "SIGHUP"]) process.on(signal, stop);
+    },
+    sleep,
+    say: (text) => console.log(text),
+  });
+  return code as ExitCode;
 }
 
 /** Resolves when the service accepts requests. The service then runs until a signal. */
-async function serve(overrides: Overrides, mode: "serve" | "dev" = "serve"): Promise<ExitCode> {
+async function serve(overrides: Overrides, mode: ServeMode = "serve"): Promise<ExitCode> {
   const environment = { ...process.env, ...overrides };
-  const isDev = mode === "dev";
-  const [loaded, { createLog }, { buildServer: build }, { Reloads, formatOutcome }] = await Promise.all([
-    isDev ? readValidConfig(environment) : readConfig(environment),
+  const isDev = mode === "watched";
+  const [loaded, { createLog }, { buildServer: build }] = await Promise.all([
+    readConfig(environment),
     import("./wiring/logging.ts"),
     import("./wiring/server.ts"),
-    import("./wiring/reloads.ts"),
   ]);
+  const canBeMended = loaded.ok || loaded.problems.every(({ source }) => source !== "environment");
+  if (isDev && canBeMended) process.send?.({ files: [...loaded.files] } satisfies ReadFiles);
   if (!loaded.ok) {
     const [{ formatProblems }, { nameOptions }] = await Promise.all([
-      import("./config/problem.ts"),
+      import("@colloquy/engine/internal/config/problem"),
       import("./cli/serve.ts"),
     ]);
     console.error(formatProblems(nameOptions(loaded.problems, overrides)));
+    if (isDev && canBeMended) console.error("Colloquy starts when they are fixed.");
     return 2;
   }
   const { config, warnings } = loaded;
@@ -157,21 +167,12 @@ async function serve(overrides: Overrides, mode: "serve" | "dev" = "serve"): Pro
   endOnDefects(log);
 
   const started = start(build, config, log);
-  stopOnSignals(started, log);
-  const { server, url, notes } = await started;
+  stopOnSignals(started, log, isDev ? 0 : GRACE_MS);
+  const { server, url } = await started;
   // Logged at any level, because with PORT=0 nothing else shows the address.
   const announcement = { address: url, version: packageFile.version, node: process.version };
   log.logger.child({}, { level: "info" }).info(announcement, "listening");
   if (isTerminal || isDev) console.log(welcome(url, config, server));
-  const reloads = new Reloads({
-    started: loaded,
-    read: (source) => readConfig(environment, source),
-    apply: (next) => server.reload(next),
-    notes,
-    report: (outcome) => (isDev ? console.log(formatOutcome(outcome)) : logReload(log, outcome)),
-  });
-  reloadable.resolve(reloads);
-  if (isDev) void watch(loaded.files, reloads);
   return 0;
 }
 
@@ -205,45 +206,6 @@ function overwriteMemory(start: number, length: number): void {
   }
 }
 
-/** Returns true if the controlling terminal still exists. */
-function hasTerminal(): boolean {
-  try {
-    closeSync(openSync("/dev/tty", "r"));
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-/** Reads the configuration, and reads it again after each change until its files are valid. Returns problems of the environment. */
-async function readValidConfig(environment: Environment): Promise<LoadedConfig> {
-  const [{ formatProblems }, { filesAfter, nextChange }] = await Promise.all([
-    import("./config/problem.ts"),
-    import("./wiring/reloads.ts"),
-  ]);
-  let loaded = await readConfig(environment);
-  let files = loaded.files;
-  while (!loaded.ok && loaded.problems.every(({ source }) => source !== "environment")) {
-    console.log(`${formatProblems(loaded.problems)}\nColloquy starts when they are fixed.`);
-    await nextChange(files, sleep);
-    loaded = await readConfig(environment);
-    files = filesAfter(loaded, files);
-  }
-  return loaded;
-}
-
-async function watch(files: FileStamps, reloads: Reloads): Promise<void> {
-  const { watchConfiguration } = await import("./wiring/reloads.ts");
-  await watchConfiguration({
-    files,
-    workingDirectory: process.cwd(),
-    environmentFile: resolve(".env"),
-    reload: () => reloads.request(),
-    sleep,
-    say: (text) => console.log(text),
-  });
-}
-
 /** Reads .env in the working directory; variables that are set take precedence. */
 function readEnvironmentFile(): void {
   try {
@@ -267,7 +229,7 @@ async function start(
   build: typeof buildServer,
   config: Config,
   log: Log,
-): Promise<{ readonly server: ColloquyServer; readonly notes: ReloadNotes; readonly url: string }> {
+): Promise<{ readonly server: ColloquyServer; readonly url: string }> {
   const onFatal = (error: Error): void => {
     log.logger.fatal({ err: error }, "The process ends because its store cannot be trusted any more");
     end(log, 1);
@@ -276,10 +238,7 @@ async function start(
     const { logger, linesLeftOut: logLinesLeftOut, useHandles } = log;
     const parts = { logger, logLinesLeftOut, useHandles, onFatal, processId: process.pid };
     const server = await build(config, parts);
-    const { ReloadNotes } = await import("./wiring/reload-notes.ts");
-    const notes = new ReloadNotes(config.server.dataDirectory, process.pid, systemCalls);
-    process.on("exit", () => notes.remove());
-    return { server, notes, ...(await server.listen()) };
+    return { server, ...(await server.listen()) };
   } catch (error) {
     console.error(`Colloquy cannot start: ${explainStartFailure(error, config)}`);
     if (isDefect(error)) log.logger.fatal({ err: error }, "The service could not start");
@@ -287,17 +246,23 @@ async function start(
   }
 }
 
-function stopOnSignals(started: Starting, log: Log): void {
+function stopOnSignals(started: Starting, log: Log, graceMs: number): void {
   let first: number | null = null;
   const stop = async (signal: string): Promise<never> => {
-    log.logger.info({ signal, graceMs: GRACE_MS }, "stopping");
+    log.logger.info({ signal, graceMs }, "stopping");
     const { server } = await started;
-    await server.stop({ graceMs: GRACE_MS });
+    await server.stop({ graceMs });
     log.logger.info({}, "stopped");
     // Bounded, because the reader of the log may be stuck.
     await Promise.race([log.drained(), new Promise((resolve) => setTimeout(resolve, LAST_LINE_MS))]);
     return end(log, 0);
   };
+  // The process of `colloquy dev` that watches has ended.
+  if (isWatched) process.on("disconnect", () => void stop("disconnect"));
+  // Without a terminal whose end it could be, the signal means nothing: service managers of before sent it to
+  // reload the configuration.
+  if (!isatty(0) && !isatty(1))
+    process.on("SIGHUP", () => log.logger.warn({}, "SIGHUP changes nothing. Restart the service."));
   for (const [signal, exitCode] of Object.entries(SIGNALS)) {
     process.on(signal, () => {
       if (first === null) {
@@ -308,44 +273,6 @@ function stopOnSignals(started: Starting, log: Log): void {
       }
     });
   }
-}
-
-/** Reloads the configuration on SIGHUP, or ends at once, as without a handler, if a closing terminal sent the signal. */
-function reloadOnHangUp(reloads: Promise<Reloads>): void {
-  const hadTerminal = isatty(0) || isatty(1);
-  process.on("SIGHUP", () => {
-    if (hadTerminal && !hasTerminal()) {
-      process.removeAllListeners("SIGHUP");
-      process.kill(process.pid, "SIGHUP");
-      return;
-    }
-    void reloads.then((ready) => ready.request());
-  });
-}
-
-function logReload({ logger }: Log, outcome: ReloadOutcome): void {
-  if (!outcome.ok) {
-    for (const { source, location, message } of outcome.problems) logger.error({ source, location }, message);
-    const problems = outcome.problems.length;
-    logger.error({ problems }, "the configuration was rejected: the old one stays active");
-    return;
-  }
-  for (const warning of outcome.warnings) logger.warn({}, warning);
-  logger.info({ changes: outcome.changes }, "the configuration was applied");
-}
-
-/** Reads no configuration file, because the running service reads it. */
-async function reload({ pid, overrides }: Parameters<CommandParts["reload"]>[0]): Promise<ReloadOutcome> {
-  const { dataDirectory, databaseUrl } = await readSettings({ ...process.env, ...overrides });
-  if (databaseUrl !== null && pid === null) {
-    const { CommandFailure } = await import("./cli/command.ts");
-    throw new CommandFailure(
-      "Colloquy: Several services can run on PostgreSQL: name the process of one on this machine with --pid.",
-      2,
-    );
-  }
-  const { reloadRunning } = await import("./wiring/reload-notes.ts");
-  return await reloadRunning({ dataDirectory, pid }, systemCalls);
 }
 
 function end(log: Log, code: number): never {

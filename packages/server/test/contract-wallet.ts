@@ -8,7 +8,7 @@ import {
   type Address,
   type Hex,
 } from "viem";
-import { deployment } from "../src/tools/wallet/testing/canned-contract.ts";
+import { deployment } from "@colloquy/engine/internal/tools/wallet/testing/canned-contract";
 
 /** Returns the code that deploys a wallet of an owner. */
 export function walletCode(owner: Address): Hex {

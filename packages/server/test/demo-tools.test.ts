@@ -63,7 +63,7 @@ describe("continue_counting", () => {
 
   it("is offered in an App without tools, and takes precedence over an own tool of its name", async () => {
     let called = 0;
-    const tools = { builtIn: [], mcp: {}, openapi: {}, wallet: null, effects: {}, approvals: {} };
+    const tools = { builtIn: [], sources: [], wallet: null, effects: {}, approvals: {} };
     const own = { continue_counting: { inputSchema: z.object({}), execute: () => (called += 1) } };
     await start({ tools: { ...tools, own } });
     expect(await answer("count to 40")).toBe(`${numbers(1, 20)}\n\n${numbers(21, 40)}`);
@@ -116,7 +116,7 @@ describe("order_tea", () => {
     const { isUnconfigured: _, ...tools } = service.config.apps["default"]!.tools;
     await service.close();
     await start({ tools });
-    expect(await answer("order tea")).toMatch(/only in an App that is not configured/);
+    expect(await answer("order tea")).toMatch(/only an App without a configuration has it/);
     expect(await answer("what tools do you have?")).toMatch(/continue_counting, current_time, calculator\./);
   });
 });

@@ -1,13 +1,16 @@
 import { beforeAll, describe, expect, it } from "vitest";
-import { SESSION, testEdge } from "../src/http/testing/edge.ts";
+import { startEdges } from "../src/http/testing/edge.ts";
 import { DocumentedApi, type Traffic } from "./documented-api.ts";
+
+const edges = await startEdges();
+const edge = edges.testEdge();
+const SESSION = edge.session;
 
 let api: DocumentedApi;
 /** A real exchange that each test modifies. */
 let exchange: Traffic;
 
 beforeAll(async () => {
-  const edge = testEdge();
   api = new DocumentedApi((await edge.app.inject("/openapi.json")).json());
   const headers = { "x-session-id": SESSION };
   const answer = await edge.app.inject({ url: "/api/state", headers });

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { ASKING, pathOnAction, exampleRequests } from "./documented-examples.ts";
+import { ASKING, pathOnAction, pathOnAnswer, exampleRequests } from "./documented-examples.ts";
 import { useService } from "./black-box/server.ts";
 
 const url = useService(ASKING);
@@ -18,7 +18,7 @@ it("succeeds with the documented examples of every operation that needs no key",
   );
   for (const request of requests) {
     const { operationId, method, target, headers, body, successes } = request;
-    const path = (await pathOnAction(url(), request)) ?? target;
+    const path = (await pathOnAction(url(), request)) ?? (await pathOnAnswer(url(), request)) ?? target;
     const reading = new AbortController();
     const answer = await fetch(url() + path, {
       method: method.toUpperCase(),

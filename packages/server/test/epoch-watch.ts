@@ -2,9 +2,9 @@
 // after the turn's epoch was raised. Snapshots would not show it: a former owner's write may look like the
 // new owner's.
 
-import type { Selection, SessionCommand } from "../src/core/commands/index.ts";
-import type { CommandStore, Store } from "../src/core/ports/driven/store.ts";
-import type { StartedTurn, TurnIdentity } from "../src/core/turn.ts";
+import type { Selection, SessionCommand } from "@colloquy/engine/internal/core/commands/index";
+import type { CommandStore, Store } from "@colloquy/engine/internal/core/ports/driven/store";
+import type { StartedTurn, TurnIdentity } from "@colloquy/engine/internal/core/turn";
 
 /** The relevant part of a result that changes a session. */
 interface Answered {

@@ -2,8 +2,8 @@
 // all groups, and folds the events. Independent of the server's own fold.
 
 import type { IncludeGroup, PendingAction, Snapshot, SystemEvent, UpdateEvent } from "@colloquy/protocol";
-import { isHidden, type PlacedMessage } from "../src/core/message.ts";
-import type { OpenStream } from "../src/core/ports/driving/services.ts";
+import { isHidden, type PlacedMessage } from "@colloquy/engine/internal/core/message";
+import type { OpenStream } from "@colloquy/engine/internal/core/ports/driving/services";
 import { RecordingSink, type TestService } from "./service.ts";
 import { FOR_ANYBODY } from "./stream-access.ts";
 

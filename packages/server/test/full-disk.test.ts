@@ -76,6 +76,12 @@ describe.skipIf(await isWithout("strace"))("a full disk", () => {
     ],
     ["set model", "POST", () => "/api/control/model?rig=demo/assistant", () => ({ session: newSession() })],
     ["list Apps for a new session", "GET", () => "/api/control/apps", () => ({ session: newSession() })],
+    [
+      "upload a file",
+      "POST",
+      () => "/api/files",
+      () => ({ session: known, body: "Two lines", headers: { "Content-Type": "text/plain" } }),
+    ],
     ["set secrets", "PUT", () => "/api/secrets?client_id=me", () => ({ json: { TOKEN: "value" } })],
   ])(
     "rejects writes: %s gives 507 with Retry-After, and changes nothing",

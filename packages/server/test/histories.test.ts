@@ -4,14 +4,14 @@
 import fc from "fast-check";
 import type { ModelMessage } from "ai";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import type { JsonObject, JsonValue } from "../src/core/json.ts";
-import type { ToolDefinition } from "../src/core/ports/driven/tool.ts";
-import type { PastTurn } from "../src/core/ports/driven/store.ts";
-import { NO_USAGE, type StepRecord, type TurnState } from "../src/core/turn.ts";
-import { createModelCatalog } from "../src/models/catalog.ts";
-import { HistoryWindow } from "../src/turns/history.ts";
-import { ModelCaller } from "../src/turns/model-step.ts";
-import { noteOrigin, type PromptForm, promptOf } from "../src/turns/prompt.ts";
+import type { JsonObject, JsonValue } from "@colloquy/engine/internal/core/json";
+import type { ToolDefinition } from "@colloquy/engine/internal/core/ports/driven/tool";
+import type { PastTurn } from "@colloquy/engine/internal/core/ports/driven/store";
+import { NO_USAGE, type StepRecord, type TurnState } from "@colloquy/engine/internal/core/turn";
+import { createModelCatalog } from "@colloquy/engine/internal/models/catalog";
+import { HistoryWindow } from "@colloquy/engine/internal/turns/history";
+import { ModelCaller } from "@colloquy/engine/internal/turns/model-step";
+import { noteOrigin, type PromptForm, promptOf } from "@colloquy/engine/internal/turns/prompt";
 import { ManualClock } from "./manual-clock.ts";
 import {
   anthropicProblems,
@@ -91,6 +91,8 @@ const oddName = fc.oneof(
     "x".repeat(128),
     "1st",
     "名前",
+    "constructor",
+    "__proto__",
   ),
   fc.string({ maxLength: 8 }),
 );

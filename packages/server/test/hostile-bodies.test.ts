@@ -12,8 +12,8 @@ import type { RequestParts } from "../fuzz/request-parts.ts";
 import { validRequest } from "../fuzz/valid-request.ts";
 import { JSON_MAX_VALUES } from "../src/http/json-text.ts";
 import { HEAD_MAX_BYTES } from "../src/http/parser-errors.ts";
-import { KEPT_MAX_BYTES } from "../src/protocols/ai-sdk/conversation-body.ts";
-import { createSystemClock } from "../src/wiring/clock.ts";
+import { KEPT_MAX_BYTES } from "../src/http/conversation-body.ts";
+import { createSystemClock } from "@colloquy/engine/internal/wiring/clock";
 import { buildServer, type ColloquyServer } from "../src/wiring/server.ts";
 import { createRandom, type Random } from "../torture/harness/random.ts";
 import { ADMIN_KEY, baseConfig } from "./isolation/isolation-service.ts";
@@ -64,7 +64,7 @@ beforeAll(async () => {
     {
       logger: SILENT,
       clock: createSystemClock(),
-      isHidden: true,
+      isPrivate: true,
       onFatal: (error) => {
         throw error;
       },

@@ -1,8 +1,8 @@
 // A store whose calls a test intercepts, to count, delay or fail them.
 
-import type { Selection, SessionCommand } from "../src/core/commands/index.ts";
-import { OutcomeUnknown } from "../src/core/errors.ts";
-import type { Store } from "../src/core/ports/driven/store.ts";
+import type { Selection, SessionCommand } from "@colloquy/engine/internal/core/commands/index";
+import { OutcomeUnknown } from "@colloquy/engine/internal/core/errors";
+import type { Store } from "@colloquy/engine/internal/core/ports/driven/store";
 
 /** Called before each call: with the kind of a command or selection, such as `chat`, or a method, such as `sessions.find`. The call is made when the promise resolves, and fails as it rejects or throws. */
 export type BeforeCall = (method: string, parameters: readonly unknown[]) => Promise<void> | undefined;
@@ -30,6 +30,9 @@ export function interceptStore(store: Store, before: BeforeCall): Store {
     secrets: intercept("secrets", store.secrets),
     admin: intercept("admin", store.admin),
     audit: intercept("audit", store.audit),
+    feedback: intercept("feedback", store.feedback),
+    search: intercept("search", store.search),
+    files: intercept("files", store.files),
     probe: () => store.probe(),
     purge: () => store.purge(),
     close: () => store.close(),

@@ -1,21 +1,31 @@
 // One run of the interleavings test: performs commands and tracks what was acknowledged.
 
 import type { Message, Snapshot } from "@colloquy/protocol";
-import { ServiceError } from "../src/core/errors.ts";
-import { MAX_ATTEMPTS } from "../src/core/turn.ts";
-import { fullDisk } from "../src/sessions/testing/journaled-turn.ts";
+import { ServiceError } from "@colloquy/engine/internal/core/errors";
+import { MAX_ATTEMPTS } from "@colloquy/engine/internal/core/turn";
+import { fullDisk } from "@colloquy/engine/internal/sessions/testing/journaled-turn";
 import { FoldingReader } from "./folding-reader.ts";
 import { ManualClock } from "./manual-clock.ts";
 import { answer, repeatedEffects, paying, questionOf, speak, type Speech } from "./scripted-answers.ts";
-import type { ScriptedCall } from "./scripted-model.ts";
+import type { ScriptedCall } from "@colloquy/testing/internal/models/scripted-model";
 import { newId, parse, startService, until, type TestService } from "./service.ts";
-import { changedIn, decideOne, editOne, forkInto, removedIn, unknownInPrompt } from "./shaped-sessions.ts";
+import {
+  changedIn,
+  decideOne,
+  editOne,
+  forkInto,
+  isSteered,
+  removedIn,
+  unknownInPrompt,
+} from "./shaped-sessions.ts";
 import type { AcknowledgedSession } from "./shaped-sessions.ts";
-import { ANONYMOUS } from "../src/core/session-access.ts";
+import { ANONYMOUS } from "@colloquy/engine/internal/core/session-access";
 
 export const COMMANDS = [
   "chat",
   "chat",
+  "steer",
+  "steer",
   "say",
   "say",
   "finish",
@@ -91,6 +101,7 @@ export class Interleaving {
     const session = this.#sessions[index]!;
     await this.#round();
     if (name === "chat") await this.#chat(session);
+    else if (name === "steer") await this.#chat(session, { busy: "steer" });
     else if (name === "interrupt") await this.#interrupt(session);
     else if (session.texts.length === 0 && (name === "edit" || name === "fork")) await this.#chat(session);
     else if (name === "edit") await this.#edit(session, choice);
@@ -151,11 +162,11 @@ export class Interleaving {
     this.#calls = [];
   }
 
-  async #chat(session: Followed): Promise<void> {
+  async #chat(session: Followed, how: { readonly busy?: "steer" } = {}): Promise<void> {
     this.#count += 1;
     const text = `message ${this.#count}`;
     try {
-      await this.#service.say(session.id, text);
+      await this.#service.say(session.id, text, how);
       session.texts.push(text);
     } catch (error) {
       if (!(error instanceof ServiceError) || error.code !== "queue_full") throw error;
@@ -286,7 +297,7 @@ export class Interleaving {
     for (const user of messages.filter(({ sender }) => sender === "user")) {
       const answers = answered.filter((answer) => answer.endsWith(`answer to ${user.content}`)).length;
       if (answers > 1) this.#found.push(`${user.content} has ${answers} answers`);
-      if (answers === 0 && !isSealed(user)) unanswered.push(user.content);
+      if (answers === 0 && !isSealed(user) && !isSteered(user, messages)) unanswered.push(user.content);
     }
     const failed = messages.filter(({ status }) => status === "failed");
     const told = systemEvents.filter(({ payload }) => payload["code"] === "turn_crashed").length;

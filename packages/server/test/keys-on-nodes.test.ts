@@ -2,12 +2,12 @@
 // section 4).
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { bindTo } from "../src/store/contract/testing/scenario.ts";
-import { KeyAdministration } from "../src/apps/keys/key-administration.ts";
-import { Unavailable } from "../src/core/errors.ts";
-import type { IssuedKey } from "../src/core/ports/driving/credentials.ts";
-import { ANONYMOUS } from "../src/core/session-access.ts";
-import { CheckedStream } from "../src/http/stream-access.ts";
+import { bindTo } from "@colloquy/testing/internal/store/fixtures/scenario";
+import { KeyAdministration } from "@colloquy/engine/internal/apps/keys/key-administration";
+import { Unavailable } from "@colloquy/engine/internal/core/errors";
+import type { IssuedKey } from "@colloquy/engine/internal/core/ports/driving/credentials";
+import { AppRules } from "../src/http/access/app-rules.ts";
+import { Caller } from "../src/http/access/caller.ts";
 import { type Nodes, startNodes } from "./nodes.ts";
 import { isWithoutPostgres } from "./postgres-server.ts";
 import { useOwnPostgres } from "./use-postgres.ts";
@@ -51,15 +51,14 @@ describe.skipIf(await isWithoutPostgres())("a key on two nodes", () => {
   /** Opens a stream of the session on the second node. */
   async function open(id: string, { key: text }: IssuedKey): Promise<RecordingSink> {
     const sink = new RecordingSink();
-    const check = async () => ({ grant: await there.keys.check(text), user: null });
-    const { apps } = there;
-    const access = new CheckedStream({
-      session: ANONYMOUS,
-      apps,
-      hasKey: true,
-      credentials: await check(),
-      check,
-    });
+    const { apps, keys, users, conversations } = there;
+    const caller = new Caller(
+      { keys, users, conversations, rules: new AppRules(apps) },
+      { session: "header", app: "session", scope: "read", streams: true },
+      { key: text, token: null, owner: null },
+    );
+    const access = caller.streamAccess();
+    await access.refresh?.();
     await there.feed.open({ sessionId: id, access, include: new Set(), lastEventId: null }, sink, null);
     return sink;
   }

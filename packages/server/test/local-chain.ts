@@ -4,9 +4,9 @@
 import { dirname } from "node:path";
 import { pathToFileURL } from "node:url";
 import { encodeAbiParameters, getAddress, type Address, type Hex } from "viem";
-import type { ChainSettings } from "../src/core/app-settings.ts";
-import { Hidden } from "../src/core/hidden.ts";
-import type { JsonObject } from "../src/core/json.ts";
+import type { ChainSettings } from "@colloquy/engine/internal/core/app-settings";
+import { Hidden } from "@colloquy/engine/internal/core/hidden";
+import type { JsonObject } from "@colloquy/engine/internal/core/json";
 import { findInstalled } from "../../../test/installed.ts";
 import erc20 from "./erc20-fixed-supply.json" with { type: "json" };
 

@@ -12,14 +12,18 @@ const PACKAGES = join(import.meta.dirname, "../..");
  */
 const AT_WORK = [
   "server/src/main.ts",
-  "server/src/store/sqlite/worker.ts",
-  "server/src/schemas/schema-worker.ts",
+  "engine/src/store/sqlite/worker.ts",
+  "engine/src/store/sqlite/reader.ts",
+  "engine/src/schemas/schema-worker.ts",
 ];
 
-const modules = globSync("{protocol,client,server}/src/**/*.ts", {
-  cwd: PACKAGES,
-  exclude: (path) => /\.(?:test|suite)\.ts$/.test(path) || path.endsWith(".d.ts"),
-}).filter((path) => !AT_WORK.includes(path));
+const modules = globSync(
+  "{protocol,client,engine,ai-sdk,ag-ui,mcp,mcp-server,openai,openapi,postgres,nats,server}/src/**/*.ts",
+  {
+    cwd: PACKAGES,
+    exclude: (path) => /\.(?:test|suite)\.ts$/.test(path) || path.endsWith(".d.ts"),
+  },
+).filter((path) => !AT_WORK.includes(path));
 
 const LOAD = `
   for (const path of process.argv.slice(1)) {

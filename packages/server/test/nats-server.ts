@@ -52,7 +52,9 @@ export class NatsServer {
     if (program === null) throw new Error("There is no NATS server here: apt-get install nats-server");
     const child = spawn(program, [...address, ...config], { stdio: ["ignore", "ignore", "pipe"] });
     this.#process = child;
-    process.once("exit", () => child.kill("SIGKILL"));
+    const end = (): void => void child.kill("SIGKILL");
+    process.once("exit", end);
+    child.once("exit", () => process.off("exit", end));
     const said: string[] = [];
     for await (const line of createInterface(child.stderr)) {
       said.push(line);

@@ -3,7 +3,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { afterEach, describe, expect, it } from "vitest";
 import type { Config } from "../src/config/config.ts";
-import { CLAIM_MS } from "../src/core/commands/claim-action.ts";
+import { CLAIM_MS } from "@colloquy/engine/internal/core/commands/claim-action";
 import { FoldingReader } from "./folding-reader.ts";
 import { startNodes, type Nodes } from "./nodes.ts";
 import { isWithoutPostgres } from "./postgres-server.ts";

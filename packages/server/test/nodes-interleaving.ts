@@ -2,16 +2,16 @@
 // acknowledged. What one node has acknowledged, every other must know.
 
 import type { Snapshot } from "@colloquy/protocol";
-import type { SessionCommand } from "../src/core/commands/index.ts";
-import { ServiceError, SessionDeleted } from "../src/core/errors.ts";
-import { LEASE_MS } from "../src/core/turn.ts";
+import type { SessionCommand } from "@colloquy/engine/internal/core/commands/index";
+import { ServiceError, SessionDeleted } from "@colloquy/engine/internal/core/errors";
+import { LEASE_MS } from "@colloquy/engine/internal/core/turn";
 import { EpochWatch } from "./epoch-watch.ts";
 import { FoldingReader } from "./folding-reader.ts";
 import { ACTION_MS } from "./interleaving.ts";
 import { startNodes, type Nodes } from "./nodes.ts";
 import type { PostgresDatabases } from "./postgres-server.ts";
 import { answer, repeatedEffects, paying, speak, type Speech } from "./scripted-answers.ts";
-import type { ScriptedCall } from "./scripted-model.ts";
+import type { ScriptedCall } from "@colloquy/testing/internal/models/scripted-model";
 import { newId, parse, until, type TestService } from "./service.ts";
 import {
   decideOne,
@@ -23,11 +23,13 @@ import {
   violationsIn,
 } from "./shaped-sessions.ts";
 import type { AcknowledgedSession } from "./shaped-sessions.ts";
-import { ANONYMOUS } from "../src/core/session-access.ts";
+import { ANONYMOUS } from "@colloquy/engine/internal/core/session-access";
 
 export const NODE_COMMANDS = [
   "chat",
   "chat",
+  "steer",
+  "steer",
   "say",
   "say",
   "say",
@@ -67,13 +69,21 @@ interface Followed extends AcknowledgedSession {
 }
 
 type Called = { readonly node: TestService; readonly call: ScriptedCall };
-type Kind = SessionCommand["kind"];
+type Kind = SessionCommand["kind"] | "turns.checkpoint";
 type Held = { readonly kinds: readonly Kind[]; readonly until: Promise<void> };
 
 const NODES = 3;
 /** Writes of running turns: results of calls, and others. */
 const RESULTS: readonly Kind[] = ["toolResult"];
-const OTHERS: readonly Kind[] = ["checkpoint", "stepWithCalls", "wait", "startCalls", "complete", "fail"];
+const OTHERS: readonly Kind[] = [
+  "turns.checkpoint",
+  "beginStep",
+  "stepWithCalls",
+  "wait",
+  "startCalls",
+  "complete",
+  "fail",
+];
 const SESSIONS = 2;
 
 export class NodesInterleaving {
@@ -132,6 +142,7 @@ export class NodesInterleaving {
     const node = this.#node(place);
     await this.#round();
     if (name === "chat") await this.#chat(session, node);
+    else if (name === "steer") await this.#chat(session, node, { busy: "steer" });
     else if (name === "interrupt") await this.#interrupt(session, node);
     else if (session.texts.length === 0 && (name === "edit" || name === "fork"))
       await this.#chat(session, node);
@@ -187,11 +198,11 @@ export class NodesInterleaving {
     return this.#cluster.nodes.filter((_node, place) => !this.#dead.has(place));
   }
 
-  async #chat(session: Followed, node: TestService): Promise<void> {
+  async #chat(session: Followed, node: TestService, how: { readonly busy?: "steer" } = {}): Promise<void> {
     this.#count += 1;
     const text = `message ${this.#count}`;
     try {
-      const { messages } = await node.say(session.id, text);
+      const { messages } = await node.say(session.id, text, how);
       session.texts.push(text);
       if (!messages.some(({ content }) => content === text)) this.#found.push(`${text} is not in its answer`);
     } catch (error) {

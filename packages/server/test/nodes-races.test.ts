@@ -3,14 +3,14 @@
 import type { Snapshot } from "@colloquy/protocol";
 import { afterEach, describe, expect, it } from "vitest";
 import type { Config } from "../src/config/config.ts";
-import { Unavailable } from "../src/core/errors.ts";
+import { Unavailable } from "@colloquy/engine/internal/core/errors";
 import type { BeforeCall } from "./intercepted-store.ts";
 import { startNodes, type Nodes, type NodesOptions } from "./nodes.ts";
 import { isWithoutPostgres } from "./postgres-server.ts";
 import { usePostgres } from "./use-postgres.ts";
 import { newId, parse, RecordingSink, until, type TestService } from "./service.ts";
 import { FOR_ANYBODY } from "./stream-access.ts";
-import { ANONYMOUS } from "../src/core/session-access.ts";
+import { ANONYMOUS } from "@colloquy/engine/internal/core/session-access";
 
 const server = usePostgres();
 let cluster: Nodes;

@@ -4,18 +4,17 @@ import { isDeepStrictEqual } from "node:util";
 import { IncludeGroup } from "@colloquy/protocol";
 import { afterEach, describe, expect, it } from "vitest";
 import type { Config } from "../src/config/config.ts";
-import type { Store } from "../src/core/ports/driven/store.ts";
+import type { Store } from "@colloquy/engine/internal/core/ports/driven/store";
 import { FoldingReader } from "./folding-reader.ts";
 import { startNodes, type Nodes, type NodesOptions } from "./nodes.ts";
 import { isWithoutPostgres } from "./postgres-server.ts";
 import { usePostgres } from "./use-postgres.ts";
 import { lines, newId, parse, RecordingSink, recordsOf, until, type TestService } from "./service.ts";
 import { FOR_ANYBODY } from "./stream-access.ts";
-import { ANONYMOUS } from "../src/core/session-access.ts";
-import { AnswerChunks } from "../src/protocols/ai-sdk/answer-chunks.ts";
-import { AnswerStream } from "../src/protocols/ai-sdk/answer-stream.ts";
-import { FollowedTurn } from "../src/protocols/ai-sdk/followed-turn.ts";
-import { startInProgress } from "../src/protocols/ai-sdk/turn-state.ts";
+import { ANONYMOUS } from "@colloquy/engine/internal/core/session-access";
+import { AnswerChunks } from "@colloquy/ai-sdk/internal/answer-chunks";
+import { FollowedStream } from "../src/http/protocol-conversation.ts";
+import { FollowedTurn, startInProgress, TurnStream } from "../src/protocol.ts";
 
 const server = usePostgres();
 let cluster: Nodes;
@@ -31,11 +30,18 @@ const asking = ({ apps: { default: app, ...apps }, ...config }: Config): Config 
 });
 const contentOn = async (node: TestService, id: string) => lines((await node.snapshot(id)).messages);
 
+const FOLLOWING = {
+  heartbeat: ": heartbeat\n\n",
+  onFailure: (error: unknown) => {
+    throw error;
+  },
+};
+
 /** Follows the answer in progress as the AI SDK's client does. Returns what the client receives. */
 async function followOn({ conversations, feed }: TestService, id: string) {
   const received = { text: "", isOver: false };
   const out = {
-    write: (bytes: Uint8Array) => {
+    writeBytes: (bytes: Uint8Array) => {
       received.text += Buffer.from(bytes).toString();
       return 0;
     },
@@ -43,11 +49,17 @@ async function followOn({ conversations, feed }: TestService, id: string) {
     end: () => void (received.isOver = true),
   };
   const position = await conversations.position(id);
-  const { state, lastEventId } = startInProgress(position!)!;
-  const sink = new AnswerStream(new FollowedTurn(state, new AnswerChunks()), out);
-  sink.begin(state);
+  const start = startInProgress(position!)!;
+  const turn = new FollowedTurn(start.state, new AnswerChunks());
+  const stream = new TurnStream(turn, start, { includesReasoning: true });
+  const sink = new FollowedStream(stream, out, FOLLOWING);
+  sink.begin();
   const include = new Set(IncludeGroup.options);
-  await feed.open({ sessionId: id, access: FOR_ANYBODY, include, lastEventId }, sink, null);
+  await feed.open(
+    { sessionId: id, access: FOR_ANYBODY, include, lastEventId: start.lastEventId },
+    sink,
+    null,
+  );
   return received;
 }
 

@@ -1,14 +1,14 @@
 // Several nodes without HTTP in this process, with one PostgreSQL database, a bus over that database, and one
 // manual clock.
 
-import { ClusterBus } from "../src/bus/cluster-bus.ts";
-import { PostgresTransport } from "../src/bus/postgres-transport.ts";
-import type { Transport } from "../src/bus/transport.ts";
-import { createSystemClock } from "../src/wiring/clock.ts";
+import { ClusterBus } from "@colloquy/engine/internal/bus/cluster-bus";
+import { PostgresTransport } from "@colloquy/postgres/internal/transport";
+import type { Transport } from "@colloquy/engine/internal/core/ports/driven/transport";
+import { createSystemClock } from "@colloquy/engine/internal/wiring/clock";
 import type { Config } from "../src/config/config.ts";
-import type { Logger } from "../src/core/ports/driven/logger.ts";
-import type { Store } from "../src/core/ports/driven/store.ts";
-import { openPostgresStore } from "../src/store/postgres/open.ts";
+import type { Logger } from "@colloquy/engine/internal/core/ports/driven/logger";
+import type { Store } from "@colloquy/engine/internal/core/ports/driven/store";
+import { openPostgresStore } from "@colloquy/postgres/internal/open";
 import type { BeforeCall } from "./intercepted-store.ts";
 import { ManualClock } from "./manual-clock.ts";
 import type { PostgresDatabases } from "./postgres-server.ts";

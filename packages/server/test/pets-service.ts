@@ -1,6 +1,6 @@
 import swagger from "@fastify/swagger";
 import Fastify, { type FastifyInstance } from "fastify";
-import type { JsonObject } from "../src/core/json.ts";
+import type { JsonObject } from "@colloquy/engine/internal/core/json";
 
 export interface PetsService {
   readonly url: string;

@@ -2,7 +2,7 @@ import { chmod, cp, mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { openPostgresStore } from "../src/store/postgres/open.ts";
+import { openPostgresStore } from "@colloquy/postgres/internal/open";
 import { findPostgres, packagedPostgres, programsOf } from "./postgres-programs.ts";
 import { PostgresServer } from "./postgres-server.ts";
 

@@ -2,8 +2,8 @@
 
 import { experimental_streamLanguageModelCall } from "ai";
 import { expect } from "vitest";
-import type { ModelFailure } from "../src/core/ports/driven/model.ts";
-import { createModelCatalog, type ProviderSettings } from "../src/models/catalog.ts";
+import type { ModelFailure } from "@colloquy/engine/internal/core/ports/driven/model";
+import { createModelCatalog, type ProviderSettings } from "@colloquy/engine/internal/models/catalog";
 import { ManualClock } from "./manual-clock.ts";
 
 /** A key that must never leak. */

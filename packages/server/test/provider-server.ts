@@ -18,8 +18,8 @@ export class ProviderServer {
   readonly requests: ProviderRequest[] = [];
   readonly #server = createServer((request, response) => void this.#receive(request, response));
 
-  async start(): Promise<void> {
-    await new Promise<void>((resolve) => this.#server.listen(0, "127.0.0.1", resolve));
+  async start(port = 0): Promise<void> {
+    await new Promise<void>((resolve) => this.#server.listen(port, "127.0.0.1", resolve));
   }
 
   /** `http://127.0.0.1:…`, without a trailing slash. */

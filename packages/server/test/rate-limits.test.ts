@@ -5,16 +5,21 @@ import { once } from "node:events";
 import { request, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { createSystemClock } from "../src/wiring/clock.ts";
-import { Hidden } from "../src/core/hidden.ts";
-import type { AdminService } from "../src/core/ports/driving/admin-service.ts";
-import type { RateCounters } from "../src/core/ports/driven/rate-counters.ts";
-import { SESSION, testEdge, type TestEdge } from "../src/http/testing/edge.ts";
-import { openPostgresStore } from "../src/store/postgres/open.ts";
-import { openRateCounters } from "../src/store/postgres/rate-counters.ts";
+import { createSystemClock } from "@colloquy/engine/internal/wiring/clock";
+import type { RateCounters } from "@colloquy/engine/internal/core/ports/driven/rate-counters";
+import {
+  ADMIN_KEY,
+  createSession,
+  type EdgeChanges,
+  startEdges,
+  type TestEdge,
+} from "../src/http/testing/edge.ts";
+import { COPY_BYTES } from "@colloquy/engine/internal/core/written-bytes";
+import { ANONYMOUS } from "@colloquy/engine/internal/core/session-access";
+import { openPostgresStore } from "@colloquy/postgres/internal/open";
+import { openRateCounters } from "@colloquy/postgres/internal/rate-counters";
 import { isWithoutPostgres } from "./postgres-server.ts";
 import { useOwnPostgres } from "./use-postgres.ts";
-import { ANONYMOUS } from "../src/core/session-access.ts";
 
 const LIMITS = {
   chatsPerMinute: 60,
@@ -22,7 +27,7 @@ const LIMITS = {
   streamsPerAddress: 12,
   sessionWritesPerMinute: 40,
 };
-const ADMIN_KEY = "the-key-of-the-two-nodes";
+const edges = await startEdges();
 const SILENT = { debug() {}, info() {}, warn() {}, error() {} };
 /** Tolerance. If each node limited separately, twice as many requests would pass. */
 const TENTH_MORE = 1.1;
@@ -30,25 +35,35 @@ const TENTH_MORE = 1.1;
 describe.skipIf(await isWithoutPostgres())("two nodes with rate limits", () => {
   const server = useOwnPostgres();
   let nodes: { readonly edge: TestEdge; readonly counters: RateCounters }[];
+  /** A session that exists. */
+  let session = "";
   beforeEach(async () => {
+    await startNodes(LIMITS);
+    session = randomUUID();
+    await createSession(edges, session);
+  });
+  afterEach(stopNodes);
+
+  async function startNodes(rateLimits: NonNullable<EdgeChanges["rateLimits"]>): Promise<void> {
     const url = server.url(await server.createDatabase());
     await (await openPostgresStore({ url })).close();
-    nodes = await Promise.all([start(url), start(url)]);
-  });
-  afterEach(async () => {
+    nodes = await Promise.all([start(url, rateLimits), start(url, rateLimits)]);
+  }
+
+  async function stopNodes(): Promise<void> {
     for (const { edge, counters } of nodes) {
       edge.app.server.closeAllConnections();
       await edge.app.close();
       await counters.close();
     }
-  });
+  }
 
-  async function start(url: string) {
+  async function start(url: string, rateLimits: NonNullable<EdgeChanges["rateLimits"]>) {
     const timers = createSystemClock();
     const shared = { url, timers, logger: SILENT, connectMs: 500 };
-    const admin = { key: new Hidden(ADMIN_KEY), service: {} as AdminService };
     const counters = await openRateCounters({ ...shared, node: randomUUID() });
-    return { edge: testEdge({ loopback: false, rateLimits: LIMITS }, counters, undefined, admin), counters };
+    const parts = { rateCounters: counters, hasAdmin: true };
+    return { edge: edges.testEdge({ loopback: false, rateLimits }, parts), counters };
   }
 
   /** Sends many concurrent requests, alternating between nodes; returns how many got which status. */
@@ -71,8 +86,11 @@ describe.skipIf(await isWithoutPostgres())("two nodes with rate limits", () => {
   }
 
   it("allow an address as many messages as one node would, and say when to retry", async () => {
-    for (const { edge } of nodes) await edge.services.conversations.ensure(SESSION, ANONYMOUS, null);
-    expectLimit(await statuses(150, (edge) => edge.send("POST", "/api/chat?message=hi")), 60);
+    const sessions = Array.from({ length: 150 }, () => randomUUID());
+    for (const id of sessions) await createSession(edges, id);
+    const chat = (edge: TestEdge) =>
+      edge.send("POST", "/api/chat?message=hi", { headers: { "x-session-id": sessions.pop()! } });
+    expectLimit(await statuses(150, chat), 60);
     const refused = await nodes[0]!.edge.send("POST", "/api/chat?message=hi");
     expect(Number(refused.headers["retry-after"])).toBeGreaterThan(40);
     const elsewhere = { remoteAddress: "192.0.2.1" };
@@ -80,22 +98,22 @@ describe.skipIf(await isWithoutPostgres())("two nodes with rate limits", () => {
   });
 
   it("allow a session as many changes as one node would", async () => {
-    for (const { edge } of nodes) await edge.services.conversations.ensure(SESSION, ANONYMOUS, null);
+    const headers = { "x-session-id": session };
     expectLimit(
-      await statuses(100, (edge) => edge.send("POST", "/api/interrupt")),
+      await statuses(100, (edge) => edge.send("POST", "/api/interrupt", { headers })),
       LIMITS.sessionWritesPerMinute,
     );
   });
 
   it("allow an address to copy as many bytes as one node would", async () => {
-    for (const { edge } of nodes) {
-      await edge.services.conversations.ensure(SESSION, ANONYMOUS, null);
-      edge.services.conversations.copiedBytes = 33_000_000;
-    }
+    for (let message = 0; message < 160; message += 1)
+      await edges.service.say(session, "x".repeat(32_768), { waitMs: 60_000 });
+    const size = await edges.service.store.sessions.copySize(session, null, ANONYMOUS);
+    await stopNodes();
+    await startNodes({ ...LIMITS, writtenBytesPerMinute: Math.round(4.6 * (size!.bytes + COPY_BYTES)) });
     const counts = await statuses(20, (edge) =>
-      edge.send("POST", `/api/sessions/${SESSION}/fork`, { payload: { session_id: randomUUID() } }),
+      edge.send("POST", `/api/sessions/${session}/fork`, { payload: { session_id: randomUUID() } }),
     );
-    // 128 MiB.
     expect(counts).toEqual({ 200: 4, 429: 16 });
     expect((await nodes[1]!.edge.send("POST", "/api/chat?message=hi")).statusCode).toBe(200);
   });
@@ -124,8 +142,8 @@ describe.skipIf(await isWithoutPostgres())("two nodes with rate limits", () => {
       ports.set(edge, (edge.app.server.address() as AddressInfo).port);
     }
     const opened: IncomingMessage[] = [];
-    const connect = async (edge: TestEdge, session = SESSION) => {
-      const headers = { "x-session-id": session, accept: "text/event-stream" };
+    const connect = async (edge: TestEdge, id = session) => {
+      const headers = { "x-session-id": id, accept: "text/event-stream" };
       const sent = request({
         port: ports.get(edge),
         host: "127.0.0.1",

@@ -15,8 +15,8 @@ import {
   type Address,
   type Hex,
 } from "viem";
-import type { ChainSettings } from "../src/core/app-settings.ts";
-import { Hidden } from "../src/core/hidden.ts";
+import type { ChainSettings } from "@colloquy/engine/internal/core/app-settings";
+import { Hidden } from "@colloquy/engine/internal/core/hidden";
 
 interface Call {
   readonly to?: Address;

@@ -1,19 +1,19 @@
 // One running turn with a scripted model and a journal that records its writes.
 
 import { ManualClock } from "./manual-clock.ts";
-import { ScriptedModel } from "./scripted-model.ts";
-import type { ApprovalRule } from "../src/core/app-settings.ts";
-import type { PastTurn } from "../src/core/ports/driven/store.ts";
-import { NEVER_CHECKED, type SchemaCheck } from "../src/core/ports/driven/schema-check.ts";
-import type { Tool } from "../src/core/ports/driven/tool.ts";
-import type { StartedTurn, StepRecord, TokenUsage } from "../src/core/turn.ts";
-import { createModelCatalog } from "../src/models/catalog.ts";
-import { fixedTools } from "../src/tools/testing/fixed-tools.ts";
-import { ModelCaller } from "../src/turns/model-step.ts";
-import { type RunEnd, runTurn } from "../src/turns/run.ts";
-import { RecordingJournal } from "../src/turns/testing/recording-journal.ts";
-import { startedTurn } from "../src/turns/testing/started-turn.ts";
-import { DEFAULT_LIMITS } from "../src/turns/testing/default-limits.ts";
+import { ScriptedModel } from "@colloquy/testing/internal/models/scripted-model";
+import type { ApprovalRule } from "@colloquy/engine/internal/core/app-settings";
+import type { PastTurn } from "@colloquy/engine/internal/core/ports/driven/store";
+import { NEVER_CHECKED, type SchemaCheck } from "@colloquy/engine/internal/core/ports/driven/schema-check";
+import type { Tool } from "@colloquy/engine/internal/core/ports/driven/tool";
+import type { StartedTurn, StepRecord, TokenUsage } from "@colloquy/engine/internal/core/turn";
+import { createModelCatalog } from "@colloquy/engine/internal/models/catalog";
+import { fixedTools } from "@colloquy/engine/internal/tools/testing/fixed-tools";
+import { ModelCaller } from "@colloquy/engine/internal/turns/model-step";
+import { type RunEnd, runTurn } from "@colloquy/engine/internal/turns/run";
+import { RecordingJournal } from "@colloquy/engine/internal/turns/testing/recording-journal";
+import { startedTurn } from "@colloquy/engine/internal/turns/testing/started-turn";
+import { DEFAULT_LIMITS } from "@colloquy/engine/internal/turns/testing/default-limits";
 
 export interface RunTrial {
   readonly clock: ManualClock;

@@ -1,8 +1,8 @@
 // Responses of the interleavings tests' model.
 
 import { z } from "zod";
-import type { AppSettings, OwnTool } from "../src/core/app-settings.ts";
-import type { ScriptedCall } from "./scripted-model.ts";
+import type { AppSettings, OwnTool } from "@colloquy/engine/internal/core/app-settings";
+import type { ScriptedCall } from "@colloquy/testing/internal/models/scripted-model";
 
 export type Speech = "say" | "finish" | "call a tool" | "ask a person";
 
@@ -29,10 +29,10 @@ export function answer(call: ScriptedCall): void {
   call.say(`answer to ${questionOf(call)}`).finish();
 }
 
-/** Returns the message that a call answers: the user's last one. */
+/** Returns the message that a call answers: the user's last one. Messages in a row are parts of one line. */
 export function questionOf(call: ScriptedCall): string {
   const user = call.prompt.findLast((line) => line.startsWith("user: ")) ?? "";
-  return /"text":"([^"]*)"/.exec(user)?.[1] ?? user;
+  return [...user.matchAll(/"text":"([^"]*)"/g)].at(-1)?.[1] ?? user;
 }
 
 /** Makes calls, some of which need approval or run in a client. */

@@ -9,9 +9,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { openAdministration } from "../src/wiring/administration.ts";
-import { openVault } from "../src/wiring/master-keys.ts";
-import { LEAKS } from "../src/tools/testing/leaky-tool.ts";
+import { openLocalStore } from "../src/wiring/local-store.ts";
+import { openVault } from "@colloquy/engine/internal/wiring/master-keys";
+import { LEAKS } from "@colloquy/engine/internal/tools/testing/leaky-tool";
 import { BARE_ENVIRONMENT } from "./bare-environment.ts";
 import { newSession, send, whenIdle, type Answer, type Call } from "./black-box/client.ts";
 
@@ -23,7 +23,7 @@ const SILENT = { debug() {}, info() {}, warn() {}, error() {} };
 const CONFIG = `
 import { jsonSchema, tool } from ${JSON.stringify(import.meta.resolve("ai"))};
 import { createHash } from "node:crypto";
-import { LEAKS } from ${JSON.stringify(import.meta.resolve("../src/tools/testing/leaky-tool.ts"))};
+import { LEAKS } from ${JSON.stringify(import.meta.resolve("../../engine/src/tools/testing/leaky-tool.ts"))};
 
 const way = jsonSchema({ type: "object", properties: { way: { type: "string" } }, required: ["way"] });
 export default {
@@ -111,7 +111,7 @@ async function command(...parameters: readonly string[]): Promise<{ code: unknow
 }
 
 async function newKey(): Promise<string> {
-  const { keys, actor, close } = await openAdministration(administered());
+  const { keys, actor, close } = await openLocalStore(administered());
   const input = { name: "", apps: ["defi"], scopes: [], expiresInMs: null };
   const { key } = await keys(["defi"]).createKey(input, actor);
   await close();
@@ -243,7 +243,7 @@ async function openEvents(session: string): Promise<() => string> {
 /** Stores a secret for many clients, as the service would. */
 async function fillDirectly(count: number): Promise<readonly string[]> {
   const settings = administered();
-  const { store, close } = await openAdministration(settings);
+  const { store, close } = await openLocalStore(settings);
   const vault = openVault(settings, store.secrets, SILENT);
   const clients = Array.from({ length: count }, (_, index) => `many-${index}`);
   await Promise.all(clients.map((client) => vault.set("defi", client, { ALCHEMY_KEY: client })));

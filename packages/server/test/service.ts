@@ -3,18 +3,28 @@
 import { randomUUID } from "node:crypto";
 import type { Message, PersistedMessage, Snapshot } from "@colloquy/protocol";
 import { Registry as MetricsRegister } from "prom-client";
+import { encodeFrame } from "../src/http/event-stream.ts";
 import { loadConfig } from "../src/config/load-config.ts";
 import type { Config } from "../src/config/config.ts";
-import type { Bus } from "../src/core/ports/driven/bus.ts";
-import type { Logger } from "../src/core/ports/driven/logger.ts";
-import type { RecordPage, SnapshotView, StreamSink } from "../src/core/ports/driving/services.ts";
-import type { Store } from "../src/core/ports/driven/store.ts";
-import { buildService, type Service } from "../src/wiring/service.ts";
-import { openSqliteStore } from "../src/store/sqlite/open.ts";
+import type { RequestedOptions } from "@colloquy/engine/internal/core/requested-options";
+import type { Hidden } from "@colloquy/engine/internal/core/hidden";
+import type { Bus } from "@colloquy/engine/internal/core/ports/driven/bus";
+import type { Logger } from "@colloquy/engine/internal/core/ports/driven/logger";
+import type {
+  RecordPage,
+  SnapshotView,
+  StreamFrame,
+  StreamSink,
+} from "@colloquy/engine/internal/core/ports/driving/services";
+import type { Store } from "@colloquy/engine/internal/core/ports/driven/store";
+import { openFiles } from "@colloquy/engine/internal/wiring/storage";
+import { buildService, type Service } from "@colloquy/engine/internal/wiring/service";
+import { openVault } from "@colloquy/engine/internal/wiring/master-keys";
+import { openSqliteStore } from "@colloquy/engine/internal/store/sqlite/open";
 import { interceptStore, type BeforeCall } from "./intercepted-store.ts";
 import { ManualClock } from "./manual-clock.ts";
-import { ScriptedModel } from "./scripted-model.ts";
-import { ANONYMOUS } from "../src/core/session-access.ts";
+import { ScriptedModel } from "@colloquy/testing/internal/models/scripted-model";
+import { ANONYMOUS } from "@colloquy/engine/internal/core/session-access";
 
 export const MODEL = "test/scripted";
 /** Iterations of the event loop, not time; far more than anything here needs. */
@@ -27,6 +37,8 @@ export interface TestService extends Service {
   /** The configuration it was started with. */
   readonly config: Config;
   readonly store: Store;
+  /** `null` without a `secretKey`. */
+  readonly vault: ReturnType<typeof openVault> | null;
   readonly clock: ManualClock;
   readonly model: ScriptedModel;
   readonly register: MetricsRegister;
@@ -50,6 +62,8 @@ interface ChatOptions {
   readonly idempotencyKey: string | null;
   readonly waitMs: number;
   readonly replaces: string | null;
+  readonly busy: "steer" | "enqueue" | null;
+  readonly options: RequestedOptions;
 }
 
 /** Returns the stored messages of one page. */
@@ -79,11 +93,15 @@ export interface TestServiceOptions {
   /** Intercepts every call of the store. */
   readonly beforeCall?: BeforeCall;
   readonly logger?: Logger;
+  /** The model MODEL; one that waits for the test when absent. */
+  readonly model?: ScriptedModel;
+  /** Master key of secrets and of the service's own tokens; without it there are neither. */
+  readonly secretKey?: Hidden<string>;
 }
 
 export async function startService(options: TestServiceOptions = {}): Promise<TestService> {
   const clock = options.clock ?? new ManualClock();
-  const model = new ScriptedModel();
+  const model = options.model ?? new ScriptedModel();
   const config = await testConfig(options.adjust);
   const onFatal = (error: Error): never => {
     throw error;
@@ -101,7 +119,28 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
   const register = new MetricsRegister();
   const bus = given?.bus ?? null;
   const extraModels = { [MODEL]: model };
-  const parts = buildService({ config, clock, logger, store, bus, isAlone, register, extraModels });
+  const walletListing = config.server.walletListing === "on";
+  const vault =
+    options.secretKey === undefined
+      ? null
+      : openVault({ dataDirectory: "", secretKey: options.secretKey }, store.secrets, logger);
+  const keys = { vault, signingKeys: vault };
+  // Beside the data, so that a service that starts again has them.
+  const fileStore = await openFiles(config, { directory, clock, logger });
+  const base = {
+    config,
+    fileStore,
+    clock,
+    logger,
+    store,
+    bus,
+    isAlone,
+    register,
+    extraModels,
+    walletListing,
+    ...keys,
+  };
+  const parts = buildService(base);
   parts.leases.start();
   parts.actionExpiry.start();
   await parts.dispatcher.start();
@@ -112,6 +151,7 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
     );
   const halt = async (): Promise<void> => {
     parts.titles.stop();
+    parts.summaries.stop();
     parts.feed.stop();
     await parts.dispatcher.stop(0);
     parts.leases.stop();
@@ -125,6 +165,7 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
     ...parts,
     config,
     store,
+    vault,
     clock,
     model,
     register,
@@ -213,8 +254,8 @@ export class RecordingSink implements StreamSink {
   text = "";
   ended: "finish" | "abort" | null = null;
 
-  write(bytes: Uint8Array): number {
-    this.text += Buffer.from(bytes).toString();
+  write(frame: StreamFrame): number {
+    this.text += encodeFrame(frame).toString();
     return 0;
   }
 

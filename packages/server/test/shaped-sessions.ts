@@ -1,11 +1,11 @@
 // Edits and copies of the interleavings tests, on one node and on several, and what must hold after them.
 
 import type { Message, PendingAction, Snapshot } from "@colloquy/protocol";
-import { ServiceError } from "../src/core/errors.ts";
-import { MAX_ATTEMPTS } from "../src/core/turn.ts";
-import { ANONYMOUS } from "../src/core/session-access.ts";
+import { ServiceError } from "@colloquy/engine/internal/core/errors";
+import { MAX_ATTEMPTS } from "@colloquy/engine/internal/core/turn";
+import { ANONYMOUS } from "@colloquy/engine/internal/core/session-access";
 import { questionOf } from "./scripted-answers.ts";
-import type { ScriptedCall } from "./scripted-model.ts";
+import type { ScriptedCall } from "@colloquy/testing/internal/models/scripted-model";
 import { recordsOf, type TestService } from "./service.ts";
 
 /** A session and what was acknowledged about its present incarnation. */
@@ -172,6 +172,12 @@ export async function violationsIn(
   return [...removed, ...changedIn(session, snapshot), ...unansweredIn(session, snapshot, crashes)];
 }
 
+/** Returns true if the turn of the user's message has read another one after it, which its answer is to. */
+export function isSteered({ id, turn }: Message, messages: readonly Message[]): boolean {
+  const later = messages.slice(messages.findIndex((message) => message.id === id) + 1);
+  return later.some((message) => message.turn === turn && message.steering?.status === "read");
+}
+
 /** Every message has one answer, except sealed ones and those whose turn crashed three times. */
 function unansweredIn({ sealed }: AcknowledgedSession, { messages }: Snapshot, crashes: number): string[] {
   const answered = messages.filter(({ status }) => status === "complete").map(({ content }) => content);
@@ -181,7 +187,8 @@ function unansweredIn({ sealed }: AcknowledgedSession, { messages }: Snapshot, c
   for (const user of messages.filter(({ sender }) => sender === "user")) {
     const answers = answered.filter((content) => content.endsWith(`answer to ${user.content}`)).length;
     if (answers > 1) found.push(`${user.content} has ${answers} answers`);
-    if (answers === 0 && !sealed.some(({ id }) => id === user.id)) unanswered += 1;
+    if (answers === 0 && !sealed.some(({ id }) => id === user.id) && !isSteered(user, messages))
+      unanswered += 1;
   }
   if (unanswered > failed) found.push(`${unanswered} messages have no answer`);
   return found;
@@ -200,8 +207,9 @@ function finishedOf({ messages }: Snapshot, through: string | null): readonly Me
   const last = messages.find(({ id }) => id === through)?.turn ?? null;
   const isFinished = (turn: number | undefined): boolean => {
     const parts = messages.filter((message) => message.turn === turn);
-    const ends = parts.filter(({ sender, status }) => sender === "agent" || status === "interrupted");
     // An answer without text is not shown while it streams.
+    if (parts.findLast(({ sender }) => sender === "agent")?.steps?.to !== undefined) return false;
+    const ends = parts.filter(({ sender, status }) => sender === "agent" || status === "interrupted");
     return ends.length > 0 && parts.every(({ status }) => status !== "streaming" && status !== "queued");
   };
   if (last !== null && !isFinished(last)) return null;

@@ -3,8 +3,8 @@
 import type { Message } from "@colloquy/protocol";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { loadConfig } from "../src/config/load-config.ts";
-import { chat as sendChat } from "../src/store/contract/testing/scenario.ts";
-import { openPostgresStore } from "../src/store/postgres/open.ts";
+import { chat as sendChat } from "@colloquy/testing/internal/store/fixtures/scenario";
+import { openPostgresStore } from "@colloquy/postgres/internal/open";
 import { buildServer, type ColloquyServer } from "../src/wiring/server.ts";
 import { isWithoutPostgres, PostgresServer } from "./postgres-server.ts";
 import { newId } from "./service.ts";

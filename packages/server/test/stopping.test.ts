@@ -5,7 +5,7 @@ import { once } from "node:events";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { loadConfig } from "../src/config/load-config.ts";
 import { buildServer, type ColloquyServer } from "../src/wiring/server.ts";
-import { openSqliteStore } from "../src/store/sqlite/open.ts";
+import { openSqliteStore } from "@colloquy/engine/internal/store/sqlite/open";
 import { ManualClock } from "./manual-clock.ts";
 import { newId } from "./service.ts";
 
@@ -56,9 +56,8 @@ const head = (line: string, ...fields: string[]): string =>
   [line, "Host: localhost", ...fields, "", ""].join("\r\n");
 
 async function answerOf(socket: Socket): Promise<string> {
-  let text = "";
-  for await (const chunk of socket) text += String(chunk);
-  return text;
+  // A chunk may end within a character: decode them together.
+  return Buffer.concat(await socket.toArray()).toString();
 }
 
 describe("stopping", () => {

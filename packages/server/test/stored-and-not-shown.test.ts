@@ -2,8 +2,8 @@
 // send it again.
 
 import { afterEach, describe, expect, it } from "vitest";
-import { OutcomeUnknown } from "../src/core/errors.ts";
-import { storeUnavailable } from "../src/store/unavailable.ts";
+import { OutcomeUnknown } from "@colloquy/engine/internal/core/errors";
+import { storeUnavailable } from "@colloquy/engine/internal/store/unavailable";
 import { startNodes, type Nodes } from "./nodes.ts";
 import { isWithoutPostgres } from "./postgres-server.ts";
 import { usePostgres } from "./use-postgres.ts";

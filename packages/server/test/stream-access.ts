@@ -1,13 +1,13 @@
-// Stream access without checks: they belong to the HTTP layer (http/app-guard.ts).
+// Unrestricted access for tests below the HTTP layer, which enforces access (http/access/).
 
-import { ANONYMOUS } from "../src/core/session-access.ts";
-import type { StreamAccess, WantedApp } from "../src/core/ports/driving/services.ts";
+import { ANONYMOUS } from "@colloquy/engine/internal/core/session-access";
+import type { StreamAccess, AppChoice } from "@colloquy/engine/internal/core/ports/driving/services";
 
 export const FOR_ANYBODY: StreamAccess = {
   session: ANONYMOUS,
   endFor: () => null,
   refresh: null,
-  askedAt: () => null,
+  checkedAt: () => null,
 };
 
-export const NO_APP_NAMED: WantedApp = { access: ANONYMOUS, app: null, keyApp: null, authorize() {} };
+export const NO_APP_NAMED: AppChoice = { access: ANONYMOUS, app: null, keyApp: null, authorize() {} };

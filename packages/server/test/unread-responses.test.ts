@@ -8,8 +8,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { randomUUID } from "node:crypto";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { plainChat } from "../src/core/commands/testing/plain-chat.ts";
-import { openSqliteStore } from "../src/store/sqlite/open.ts";
+import { plainChat } from "@colloquy/testing/internal/store/fixtures/plain-chat";
+import { openSqliteStore } from "@colloquy/engine/internal/store/sqlite/open";
 import { createProcesses, NODES, type Processes } from "./black-box/processes.ts";
 import { ManualClock } from "./manual-clock.ts";
 

@@ -2,9 +2,9 @@
 // server.
 
 import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
-import type { Store } from "../src/core/ports/driven/store.ts";
-import { Connections, type ConnectionOptions } from "../src/store/postgres/connections.ts";
-import { openPostgresStore, type PostgresStoreOptions } from "../src/store/postgres/open.ts";
+import type { Store } from "@colloquy/engine/internal/core/ports/driven/store";
+import { Connections, type ConnectionOptions } from "@colloquy/postgres/internal/connections";
+import { openPostgresStore, type PostgresStoreOptions } from "@colloquy/postgres/internal/open";
 import { addressOf } from "../../../test/shared-programs.ts";
 import { PostgresDatabases, PostgresServer } from "./postgres-server.ts";
 

@@ -7,12 +7,12 @@ import { join } from "node:path";
 import type { Snapshot } from "@colloquy/protocol";
 import { encodeFunctionData, erc20Abi, numberToHex, type Address, type Hex } from "viem";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { createSystemClock } from "../src/wiring/clock.ts";
+import { createSystemClock } from "@colloquy/engine/internal/wiring/clock";
 import { loadConfig } from "../src/config/load-config.ts";
 import { buildServer, type ColloquyServer } from "../src/wiring/server.ts";
-import { openSqliteStore } from "../src/store/sqlite/open.ts";
+import { openSqliteStore } from "@colloquy/engine/internal/store/sqlite/open";
 import { isWithoutChain, localChainId, startLocalChain, type LocalChain } from "./local-chain.ts";
-import { ScriptedModel } from "./scripted-model.ts";
+import { ScriptedModel } from "@colloquy/testing/internal/models/scripted-model";
 import { MODEL, newId, until } from "./service.ts";
 
 const RPC_KEY = "a-key-of-the-rpc-provider";

@@ -14,7 +14,7 @@ import {
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { MODEL, RecordingSink, recordsOf, startService, until, type TestService } from "./service.ts";
 import { FOR_ANYBODY, NO_APP_NAMED } from "./stream-access.ts";
-import { ANONYMOUS } from "../src/core/session-access.ts";
+import { ANONYMOUS } from "@colloquy/engine/internal/core/session-access";
 
 /** An id of no UUID version, as clients may choose. */
 const ID = "12345678-1234-1234-1234-123456789abc";

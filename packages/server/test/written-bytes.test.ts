@@ -1,5 +1,5 @@
-// What is stored is what is charged (contract section 6): every operation stores at most the bytes that it takes from its caller's
-// budget. A new operation fails the first test until it is listed here.
+// What is stored is what is charged (contract section 6): every operation stores at most the bytes that it
+// takes from its caller's budget. A new operation fails the first test until it is listed here.
 
 import { randomUUID } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -7,11 +7,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { jsonSchema } from "ai";
 import type { Snapshot } from "@colloquy/protocol";
+import type { OwnTool } from "@colloquy/engine/internal/core/app-settings";
+import { Hidden } from "@colloquy/engine/internal/core/hidden";
 import { loadConfig } from "../src/config/load-config.ts";
 import { buildServer, type ColloquyServer } from "../src/wiring/server.ts";
 import { Issuer } from "./issuer.ts";
-import { ScriptedModel } from "./scripted-model.ts";
+import { ScriptedModel } from "@colloquy/testing/internal/models/scripted-model";
 import { until } from "./service.ts";
 
 const SILENT = { debug() {}, info() {}, warn() {}, error() {} };
@@ -19,6 +22,7 @@ const MIB = 1024 * 1024;
 const RIG = "test/scripted";
 /** The longest text of a message, whose JSON is six times as long. */
 const LONGEST = "\u0001".repeat(32_768);
+const LARGEST_METADATA = { a: "m".repeat(4_088) };
 const LARGEST_STATE = { note: "s".repeat(8_000) };
 /** JSON that is four times as long when it is written again. */
 const NUMBERS = `[${Array.from({ length: 12_000 }, () => "1e20").join()}]`;
@@ -48,7 +52,12 @@ beforeAll(async () => {
   const own = {
     ...app,
     models: [RIG, "test/other"],
-    tools: { ...app.tools, allowsClientTools: true },
+    tools: {
+      ...app.tools,
+      allowsClientTools: true,
+      own: { brew: BREW },
+      approvals: { brew: "always" as const },
+    },
     secrets: [{ name: "SLOT", description: "d", required: false }],
     users: {
       issuer: issuer.url,
@@ -59,8 +68,13 @@ beforeAll(async () => {
       required: false,
     },
   };
+  const protocols = {
+    openai: new Hidden({ apps: ["default"] }),
+    "ag-ui": new Hidden({ apps: ["default"] }),
+    "mcp-server": new Hidden({ apps: ["default"], allowDecisions: true }),
+  };
   server = await buildServer(
-    { ...config, apps: { default: own } },
+    { ...config, apps: { default: own }, protocols },
     {
       logger: SILENT,
       models: { [RIG]: model, "test/other": model },
@@ -85,6 +99,8 @@ interface Sent {
   readonly session?: string;
   /** JSON, serialized if it is not a string. */
   readonly body?: unknown;
+  /** Sent unchanged instead, as text. */
+  readonly file?: string;
   readonly token?: string;
   readonly address?: string;
   /** Bytes that earlier requests were charged and have not stored, for what this request stores of theirs. */
@@ -93,6 +109,12 @@ interface Sent {
   readonly resumes?: string;
 }
 
+const BREW: OwnTool = {
+  description: "Brews tea",
+  inputSchema: jsonSchema({ type: "object", properties: {} }),
+  execute: () => ({ brewed: true }),
+};
+
 let addresses = 0;
 function newAddress(): string {
   addresses += 1;
@@ -100,7 +122,7 @@ function newAddress(): string {
 }
 
 /** Sends a request, by default as a new client, whose budgets are untouched. */
-async function send({ method, path, session, body, token, address = newAddress() }: Sent) {
+async function send({ method, path, session, body, file, token, address = newAddress() }: Sent) {
   const answer = await fetch(url + path, {
     method,
     headers: {
@@ -108,8 +130,10 @@ async function send({ method, path, session, body, token, address = newAddress()
       ...(session !== undefined && { "x-session-id": session }),
       ...(token !== undefined && { authorization: `Bearer ${token}` }),
       ...(body !== undefined && { "content-type": "application/json" }),
+      ...(file !== undefined && { "content-type": "text/plain" }),
       ...(path.startsWith("/api/updates") && { accept: "text/event-stream" }),
     },
+    ...(file !== undefined && { body: file }),
     ...(body !== undefined && { body: typeof body === "string" ? body : JSON.stringify(body) }),
   });
   const isStream = answer.headers.get("content-type")?.startsWith("text/event-stream") === true;
@@ -119,7 +143,10 @@ async function send({ method, path, session, body, token, address = newAddress()
   return { status, text, charged: chargedIn(headers), retryAfter: headers.get("retry-after") };
 }
 
-/** Returns the bytes that the first request of a client took from its budget, of which the header fields show the rest. */
+/**
+ * Returns the bytes that the first request of a client took from its budget, of which the header fields show
+ * the rest.
+ */
 function chargedIn(headers: Headers): number {
   const limit = /"written-bytes";q=(\d+)/.exec(headers.get("ratelimit-policy") ?? "")?.[1];
   const left = /"written-bytes";r=(\d+)/.exec(headers.get("ratelimit") ?? "")?.[1];
@@ -239,16 +266,50 @@ const creating =
 
 /** Largest requests that store something, by operation. */
 const WRITES: Readonly<Record<string, readonly Given[]>> = {
-  "POST /api/sessions": [creating("POST", "/api/sessions")],
+  "POST /api/sessions": [
+    creating("POST", "/api/sessions"),
+    async () => ({
+      method: "POST",
+      path: "/api/sessions",
+      session: randomUUID(),
+      body: { public_key: "w".repeat(128), metadata: LARGEST_METADATA },
+    }),
+  ],
   "PATCH /api/sessions/{id}": [
     onSession("PATCH", (id) => `/api/sessions/${id}`, { title: "\u{1f600}".repeat(100) }),
+    onSession("PATCH", (id) => `/api/sessions/${id}`, {
+      title: "\u{1f600}".repeat(100),
+      metadata: LARGEST_METADATA,
+    }),
   ],
   "DELETE /api/sessions/{id}": [onSession("DELETE", (id) => `/api/sessions/${id}`)],
   "PUT /api/sessions/{id}/pin": [onSession("PUT", (id) => `/api/sessions/${id}/pin`)],
+  "PUT /api/sessions/{id}/messages/{message_id}/feedback": [
+    async () => {
+      const session = await givenAnswer(LONGEST);
+      const { messages } = await snapshot(session);
+      const path = `/api/sessions/${session}/messages/${messages.at(-1)?.id}/feedback`;
+      const tags = Array.from({ length: 20 }, () => "é".repeat(100));
+      return { method: "PUT", path, body: { score: -1, comment: "é".repeat(4_000), tags } };
+    },
+  ],
+  "POST /api/files": [
+    async () => ({
+      method: "POST",
+      path: `/api/files?name=${encodeURIComponent("\u{1f600}".repeat(100))}`,
+      session: randomUUID(),
+      file: "tea",
+    }),
+  ],
   "DELETE /api/sessions/{id}/pin": [onSession("DELETE", (id) => `/api/sessions/${id}/pin`)],
   "POST /api/sessions/{id}/fork": [
     async () => {
       const session = await givenAnswer(LONGEST);
+      await accepted({
+        method: "PATCH",
+        path: `/api/sessions/${session}`,
+        body: { metadata: LARGEST_METADATA },
+      });
       return { method: "POST", path: `/api/sessions/${session}/fork`, body: { session_id: randomUUID() } };
     },
   ],
@@ -262,6 +323,7 @@ const WRITES: Readonly<Record<string, readonly Given[]>> = {
   "POST /api/chat": [
     async () => chat(await givenSession(), largestChat({ response_schema: SCHEMA })),
     async () => chat((await givenQueue()).session, largestChat()),
+    async () => chat((await givenQueue()).session, largestChat({ busy: "steer" })),
     async () => {
       const { session, paid } = await givenQueue();
       const replaces = (await snapshot(session)).messages[0]!.id;
@@ -309,6 +371,7 @@ const WRITES: Readonly<Record<string, readonly Given[]>> = {
   "GET /api/control/apps": [creating("GET", "/api/control/apps")],
   "GET /api/actions": [creating("GET", "/api/actions")],
   "GET /api/updates": [creating("GET", "/api/updates")],
+  "GET /api/search": [creating("GET", "/api/search?q=hello")],
   "GET /api/sessions": [creating("GET", "/api/sessions?public_key=0xnobody")],
   "PUT /api/secrets": [
     async () => ({
@@ -346,29 +409,199 @@ const WRITES: Readonly<Record<string, readonly Given[]>> = {
       };
     },
   ],
+  "POST /api/ag-ui": [
+    async () => ({
+      method: "POST",
+      path: "/api/ag-ui",
+      body: {
+        threadId: await givenSession(),
+        runId: "run",
+        messages: [{ id: randomUUID(), role: "user", content: LONGEST }],
+        tools: [{ name: "look", parameters: SCHEMA }],
+        context: [{ value: "\u0001".repeat(8_000) }],
+        state: { note: "s".repeat(8_000) },
+      },
+    }),
+    async () => {
+      const { session, answer } = await givenAction();
+      const message = { id: "t", role: "tool", toolCallId: `${answer}-call-0`, content: NUMBERS };
+      return {
+        method: "POST",
+        path: "/api/ag-ui",
+        body: { threadId: session, runId: "run", messages: [message] },
+        resumes: session,
+      };
+    },
+  ],
+};
+
+/** A history of many short messages, whose rows are larger than their texts. */
+const SHORT_MESSAGES = Array.from({ length: 2_000 }, (_, index) => ({
+  role: index % 2 === 0 ? "user" : "assistant",
+  content: "a",
+}));
+const conversationOf = (session: string): string => `/v1/conversations/conv_${session}`;
+const v1 = (path: string, body: unknown, more: Partial<Sent> = {}): Sent => ({
+  method: "POST",
+  path: `/v1/${path}`,
+  body,
+  ...more,
+});
+
+/** A message with the maximum number of files and the longest names. */
+const withFiles = (seed: string) => ({
+  role: "user",
+  content: Array.from({ length: 10 }, (_, index) => ({
+    type: "input_file",
+    filename: `${"\u00e9".repeat(190)}${index}.txt`,
+    file_data: `data:text/plain;base64,${Buffer.from(`${seed} ${index}`).toString("base64")}`,
+  })),
+});
+
+/** Writes of the OpenAI API. */
+const OPENAI_WRITES: Readonly<Record<string, readonly Given[]>> = {
+  "POST /v1/responses": [
+    async () =>
+      v1("responses", {
+        model: "default/test/other",
+        conversation: `conv_${await givenSession()}`,
+        input: LONGEST,
+        instructions: "\u0001".repeat(8_000),
+        metadata: { a: "m".repeat(512) },
+        tools: [{ type: "function", name: "look", parameters: SCHEMA }],
+        background: true,
+      }),
+    async () =>
+      v1("responses", {
+        input: [withFiles("a"), { role: "assistant", content: "and?" }, withFiles("b")],
+        background: true,
+      }),
+    async () =>
+      v1("responses", { input: [...SHORT_MESSAGES, { role: "user", content: "and?" }], background: true }),
+    async () =>
+      v1("responses", {
+        input: [
+          { role: "user", content: LONGEST },
+          { type: "function_call", call_id: "c", name: "look", arguments: `{"a":${NUMBERS}}` },
+          { type: "function_call_output", call_id: "c", output: NUMBERS },
+          { role: "user", content: LONGEST },
+        ],
+        background: true,
+      }),
+  ],
+  "POST /v1/chat/completions": [
+    async () =>
+      v1("chat/completions", {
+        model: "default",
+        stream: true,
+        messages: [{ role: "user", content: LONGEST }],
+      }),
+    async () =>
+      v1("chat/completions", {
+        model: "default",
+        stream: true,
+        messages: [...SHORT_MESSAGES, { role: "user", content: "and?" }],
+      }),
+  ],
+  "POST /v1/responses/{id}/cancel": [
+    async () => {
+      const { session, paid } = await givenQueue("short", 0);
+      return { method: "POST", path: `/v1/responses/resp_${session}_1/cancel`, paid };
+    },
+  ],
+  "DELETE /v1/responses/{id}": [
+    async () => ({ method: "DELETE", path: `/v1/responses/resp_${await givenAnswer("short")}_1` }),
+  ],
+  "POST /v1/conversations": [
+    async () => v1("conversations", { metadata: LARGEST_METADATA, items: SHORT_MESSAGES.slice(0, 20) }),
+    async () => v1("conversations", { items: [{ role: "user", content: "\u0001".repeat(100_000) }] }),
+  ],
+  "POST /v1/conversations/{id}": [
+    async () => ({
+      method: "POST",
+      path: conversationOf(await givenSession()),
+      body: { metadata: LARGEST_METADATA },
+    }),
+  ],
+  "DELETE /v1/conversations/{id}": [
+    async () => ({ method: "DELETE", path: conversationOf(await givenSession()) }),
+  ],
+  "POST /v1/conversations/{id}/items": [
+    async () => ({
+      method: "POST",
+      path: `${conversationOf(await givenSession())}/items`,
+      body: { items: SHORT_MESSAGES.slice(0, 20) },
+    }),
+    async () => ({
+      method: "POST",
+      path: `${conversationOf(await givenSession())}/items`,
+      body: { items: ["a", "b", "c"].map(withFiles) },
+    }),
+  ],
+};
+
+/** A call of a tool of the MCP server, which does not wait for the answer. */
+const mcp = (name: string, input: object): Sent => ({
+  method: "POST",
+  path: "/mcp",
+  body: { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name, arguments: input } },
+});
+
+const MCP_WRITES: Readonly<Record<string, readonly Given[]>> = {
+  "POST /mcp": [
+    async () => mcp("start_conversation", { message: LONGEST, wait_seconds: 0 }),
+    async () => mcp("send_message", { session_id: await givenSession(), message: LONGEST, wait_seconds: 0 }),
+    async () => {
+      const { session, paid } = await givenQueue("short", 0);
+      return { ...mcp("interrupt", { session_id: session }), paid };
+    },
+    async () => {
+      const session = await givenSession();
+      await accepted(chat(session, { message: session }));
+      (await callOf(session)).callTool("brew", {}, "c1").finish("tool-calls");
+      await until(async () => (await snapshot(session)).pending_actions.length === 1);
+      const { pending_actions: pending } = await snapshot(session);
+      const decided = { session_id: session, action_id: pending[0]!.id, decision: "deny", wait_seconds: 0 };
+      return { ...mcp("decide", decided), resumes: session };
+    },
+  ],
 };
 
 /** Operations that store nothing: reads, and sign-in, which stores its nonces in memory. */
 const READS = [
   "GET /api/sessions/{id}",
   "GET /api/sessions/{id}/messages",
+  "GET /api/files/{id}",
+  "GET /api/page",
   "GET /api/secrets",
   "GET /api/ai-sdk/chat/{id}/stream",
   "GET /api/ai-sdk/chat/{id}/messages",
   "POST /api/auth/siwe/refresh",
   "POST /api/auth/siwe/verify",
+  "GET /v1/models",
+  "GET /v1/models/{model}",
+  "GET /v1/files/{id}",
+  "GET /v1/files/{id}/content",
+  "GET /v1/responses/{id}",
+  "GET /v1/responses/{id}/input_items",
+  "GET /v1/conversations/{id}",
+  "GET /v1/conversations/{id}/items",
+  "GET /v1/conversations/{id}/items/{item}",
+  // Refuses.
+  "DELETE /v1/conversations/{id}/items/{item}",
 ];
+const ALL_WRITES = { ...WRITES, ...OPENAI_WRITES, ...MCP_WRITES };
 
-it("lists every operation under /api except administration", async () => {
+it("lists every operation under /api, /v1 and /mcp except administration", async () => {
   const document = (await (await fetch(`${url}/openapi.json`)).json()) as { paths: Record<string, object> };
   const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
   );
-  const limited = operations.filter((name) => name.includes(" /api/") && !name.includes(" /api/admin/"));
-  expect([...Object.keys(WRITES), ...READS].toSorted()).toEqual(limited.toSorted());
+  const limited = operations.filter((name) => / \/(?:(?:api|v1)\/(?!admin\/)|mcp$)/.test(name));
+  expect([...Object.keys(ALL_WRITES), ...READS].toSorted()).toEqual(limited.toSorted());
 });
 
-describe.each(Object.entries(WRITES))("%s", (_name, requests) => {
+describe.each(Object.entries(ALL_WRITES))("%s", (_name, requests) => {
   it.each(requests.map((given, index) => [index, given] as const))(
     "stores at most the bytes that it charges (request %i)",
     async (_index, given) => {

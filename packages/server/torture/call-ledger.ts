@@ -122,7 +122,9 @@ function problemOf(call: KnownCall, { output, is_error }: ToolResult, message: M
   const found = expected.find((outcome) => isDeepStrictEqual(outcome, { output, is_error }));
   if (found === undefined)
     return `has the result ${JSON.stringify(output)}, expected is one of ${JSON.stringify(expected)}`;
-  if (message.status === "complete" && !message.content.includes(found.output))
+  // A message that steered the turn may have taken the model's attention.
+  const isAnswer = message.status === "complete" && message.steps?.to === undefined;
+  if (isAnswer && !message.content.includes(found.output))
     return `has the result ${found.output}, and the model answered ${message.content.slice(0, 200)}`;
   return null;
 }

@@ -91,6 +91,7 @@ function changeOf(state: FoldState, event: UpdateEvent): Partial<FoldState> {
     case "tool_complete":
     case "system_notice":
     case "message_delta":
+    case "reasoning_delta":
       return {};
   }
 }

@@ -21,6 +21,8 @@ export interface KillRunOptions {
   readonly minutes: number;
   readonly kills: number;
   readonly people: number;
+  /** JSON file with `plugins` and `backend`; `null` for SQLite. */
+  readonly config: string | null;
   /** Ends the run at the first violation. */
   readonly untilFirstViolation: boolean;
 }
@@ -53,7 +55,7 @@ async function runIn(directory: string, options: KillRunOptions): Promise<Tortur
     violations,
     counts: { resumed: 0, refetched: 0, compared: 0 },
     messages: countMessages(),
-    done: { interrupts: 0, edits: 0, forks: 0, claims: 0 },
+    done: { interrupts: 0, edits: 0, forks: 0, claims: 0, files: 0 },
     giveUp: giveUp.signal,
     // A killed process never answers its pending requests.
     isCarriedOutLate: false,
@@ -69,6 +71,7 @@ async function runIn(directory: string, options: KillRunOptions): Promise<Tortur
   const place = { main: options.main, directory, port };
   const { server, kills, errors } = await killAndRestart(
     place,
+    options.config,
     plan,
     random.fork("kills"),
     violations,

@@ -1,7 +1,7 @@
 // Kills the server with SIGKILL at moments chosen by the seed, and restarts it on the same directory.
 
-import { writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { readFileSync, writeFileSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { CLIENT_TOOLS } from "./client-tools.ts";
 import type { Random } from "./harness/random.ts";
@@ -41,13 +41,15 @@ const ERRORS_KEPT = 3;
  */
 export async function killAndRestart(
   place: ServerPlace,
+  config: string | null,
   plan: KillPlan,
   random: Random,
   violations: Violations,
   stopping: AbortSignal,
 ): Promise<KillOutcome> {
   const runs = planRuns(plan, random);
-  let server = startServer(place, random);
+  const storage = config === null ? {} : readStorage(config);
+  let server = startServer(place, storage, random);
   let kills = 0;
   const errors: string[] = [];
   for (const { endsMsAfter, ms } of runs) {
@@ -58,7 +60,7 @@ export async function killAndRestart(
     await server.end("SIGKILL");
     errors.push(...errorsOf(server));
     kills += 1;
-    server = startServer(place, random);
+    server = startServer(place, storage, random);
   }
   await server.ready();
   return { server, kills, errors };
@@ -99,13 +101,21 @@ export function planRuns(plan: KillPlan, random: Random): Run[] {
   return runs.map((run) => (run.endsMsAfter === "ready" ? { ...run, ms: run.ms * scale } : run));
 }
 
+/** Reads `plugins` and `backend` from a file. Resolves plugins relative to it. */
+function readStorage(file: string): object {
+  const { plugins = [], backend } = JSON.parse(readFileSync(file, "utf8")) as {
+    readonly plugins?: readonly string[];
+    readonly backend?: unknown;
+  };
+  const absolute = plugins.map((name) => (name.startsWith(".") ? resolve(dirname(file), name) : name));
+  return { plugins: absolute, backend };
+}
+
 /** Each start uses one of the `onBusy` settings (contract section 3). */
-function startServer(place: ServerPlace, random: Random): ServerProcess {
-  const onBusy = random.chance(0.35) ? "interrupt" : "enqueue";
+function startServer(place: ServerPlace, storage: object, random: Random): ServerProcess {
+  const onBusy = random.chance(0.35) ? "interrupt" : random.chance(0.4) ? "steer" : "enqueue";
   const file = join(place.directory, "colloquy.config.json");
-  writeFileSync(
-    file,
-    JSON.stringify({ apps: { default: { models: ["demo/assistant"], onBusy, clientTools: CLIENT_TOOLS } } }),
-  );
+  const apps = { default: { models: ["demo/assistant"], onBusy, clientTools: CLIENT_TOOLS } };
+  writeFileSync(file, JSON.stringify({ ...storage, apps }));
   return new ServerProcess({ ...place, environment: { ...place.environment, COLLOQUY_CONFIG: file } });
 }

@@ -78,13 +78,24 @@ export class IncarnationLedger {
     }
   }
 
-  /** Records that an edit has removed these messages. Nothing of them may appear again, whatever was known of them. */
-  remove(messages: readonly Message[]): void {
-    this.calls.forget(messages);
-    for (const { id, content } of messages) {
+  /**
+   * Records that an edit has removed the message `from` and all later messages of `shown`. They must not
+   * appear again.
+   */
+  remove(shown: readonly Message[], from: string): void {
+    const at = shown.findIndex(({ id }) => id === from);
+    const [kept, removed] = [shown.slice(0, at), shown.slice(at)];
+    this.calls.forget(removed);
+    for (const { id, content } of removed) {
       this.removed.add(id);
       this.sealed.delete(id);
       this.sent.delete(content);
+    }
+    // The edit interrupts an agent message whose continuation it removes. Snapshots may have omitted the
+    // empty continuation.
+    for (const messages of Map.groupBy(kept, ({ turn }) => turn).values()) {
+      const last = messages.findLast(({ sender }) => sender === "agent");
+      if (last?.steps?.to !== undefined) this.sealed.delete(last.id);
     }
   }
 

@@ -51,12 +51,13 @@ export async function runPerson(
   return settled;
 }
 
-/** Verifies at the end that the sessions are unchanged, except for titles and messages of unknown outcome. */
+/** Verifies at the end that the sessions are unchanged, except for titles and messages of unknown outcome, and their files whole. */
 export async function checkLeftBehind(
   settled: readonly SettledSession[],
   context: LoadContext,
 ): Promise<void> {
   for (const { session, snapshot } of settled) {
+    await session.checkFiles(snapshot.messages);
     let now = await session.state();
     if (session.doubts > 0 && now.messages.length > snapshot.messages.length) {
       const resettled = await comeToRest(session, context.violations);

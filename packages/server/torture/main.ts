@@ -1,11 +1,12 @@
-// npm run torture -- --minutes 2 --seed 1 [--kills 40] [--people 24] [--only disk|kills] [--plant NAME]
-// [--expect-failure]
+// npm run torture -- --minutes 2 --seed 1 [--kills 40] [--people 24] [--only disk|kills] [--config FILE]
+// [--plant NAME] [--expect-failure]
 // npm run torture -- --nodes 3 --seed 1 [--faults 30] [--people 24] [--bus database|nats] [--plant NAME]
 // [--expect-failure]
 // npm run torture -- --standby 100 --seed 1 [--plant NAME] [--expect-failure]
 //
 // First verifies with strace and simulated power cuts that acknowledged data is durable. Then kills a real
 // server at random moments under load, for so many minutes of readiness, and checks that nothing was lost.
+// With --config, the killed server uses the plugins and the backend of that JSON file.
 // With --nodes, kills, pauses and disconnects several servers on one PostgreSQL instead, and audits in the
 // database who wrote what. With --standby, stops, cuts off and promotes a synchronous standby instead, for so
 // many rounds. Exits with 1 if something is wrong; with --expect-failure if nothing is, to show
@@ -39,6 +40,7 @@ const given = parseArguments(process.argv.slice(2), {
   bus: "database",
   standby: 0,
   only: null,
+  config: null,
   plant: null,
   "expect-failure": false,
 });
@@ -62,6 +64,7 @@ async function tortureKills(main: string): Promise<boolean> {
     minutes: given.minutes,
     kills: given.kills > 0 ? given.kills : Math.ceil(given.minutes * KILLS_PER_MINUTE),
     people: given.people,
+    config: given.config,
     untilFirstViolation: given["expect-failure"],
   });
   console.log(describeResult(result));

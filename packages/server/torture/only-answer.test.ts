@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { OutcomeUnknown, throwAfterCommit } from "../src/core/errors.ts";
-import { storeFull, storeUnavailable, storeUncertain } from "../src/store/unavailable.ts";
+import { OutcomeUnknown, throwAfterCommit } from "@colloquy/engine/internal/core/errors";
+import { storeFull, storeUnavailable, storeUncertain } from "@colloquy/engine/internal/store/unavailable";
 import { readOnlyAnswer } from "./only-answer.ts";
 
 /** Returns the response to a failure of the service. */

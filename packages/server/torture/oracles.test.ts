@@ -15,9 +15,21 @@ function agent(content: string, status: Message["status"] = "complete"): Message
   return { ...user(content, status), sender: "agent" };
 }
 
+/** Numbers turns: each answer belongs to the next complete message. */
+function numbered(messages: readonly Message[]): Message[] {
+  const users = messages.filter(({ sender }) => sender === "user");
+  const asked = users.filter(({ status }) => status === "complete");
+  const answers = messages.filter(({ sender }) => sender === "agent");
+  return messages.map((message) => {
+    const at = answers.indexOf(message);
+    const question = at < 0 ? message : (asked[at] ?? asked.at(-1) ?? message);
+    return { turn: users.indexOf(question) + 1, ...message };
+  });
+}
+
 function snapshotOf(messages: readonly Message[], fields: Partial<Snapshot> = {}): Snapshot {
   return {
-    messages: [...messages],
+    messages: numbered(messages),
     system_events: [],
     pending_actions: [],
     title: "New Chat",
@@ -102,7 +114,7 @@ describe("a snapshot at any time", () => {
     const after = (...messages: readonly Message[]): string[] => {
       const ledger = ledgerOf("a", "b");
       expect(kindsOf(ledger, snapshotOf([left, gone, answer]))).toEqual([]);
-      ledger.remove([gone, answer]);
+      ledger.remove([left, gone, answer], gone.id);
       ledger.send("c").acknowledged = ledger.now();
       return kindsOf(ledger, snapshotOf(messages));
     };
@@ -110,6 +122,29 @@ describe("a snapshot at any time", () => {
     expect(after(left, user("c"), answer)).toEqual(["foreign message"]);
     expect(after(left, user("b"), user("c"))).toEqual(["foreign message"]);
     expect(after(user("c"))).toEqual(["lost", "changed after sealed"]);
+  });
+
+  it("may interrupt only the answer whose continuation an edit has removed", () => {
+    const read = (content: string): Message => ({ ...user(content), turn: 1 });
+    const part = (steps: Message["steps"]): Message => ({ ...agent("text"), turn: 1, steps });
+    const interrupted = ({ steps: _, ...message }: Message): Message => ({
+      ...message,
+      status: "interrupted",
+    });
+    const [first, second] = [part({ from: 1, to: 1 }), part({ from: 2, to: 2 })];
+    // No snapshot includes the agent message that answers "c", because it has no text yet.
+    const [a, b, c, d] = [read("a"), read("b"), read("c"), user("d", "queued")];
+    const shown = [a, first, b, second, c, d];
+    const after = (...messages: readonly Message[]): string[] => {
+      const ledger = ledgerOf("a", "b", "c", "d");
+      expect(kindsOf(ledger, snapshotOf(shown, PROCESSING))).toEqual([]);
+      ledger.remove(shown, d.id);
+      ledger.send("e").acknowledged = ledger.now();
+      return kindsOf(ledger, snapshotOf(messages, PROCESSING));
+    };
+    const left = [interrupted(second), { ...c, status: "interrupted" as const }, user("e")];
+    expect(after(a, first, b, ...left)).toEqual([]);
+    expect(after(a, interrupted(first), b, ...left)).toEqual(["changed after sealed"]);
   });
 
   it("must not have two running turns", () => {

@@ -36,28 +36,30 @@ export function checkSnapshot(
 /** Checks a snapshot of an idle session, in which every message must have exactly its own answer. */
 export function checkSettled(ledger: IncarnationLedger, snapshot: Snapshot, violations: Violations): void {
   const report: Report = (kind, about, detail) => violations.add(kind, snapshot.session_id, about, detail);
-  const asked = snapshot.messages.filter(({ sender, status }) => sender === "user" && status === "complete");
-  const answers = snapshot.messages.filter(({ sender }) => sender === "agent");
   for (const message of snapshot.messages) {
     if (message.status === "queued" || message.status === "streaming") {
       report("stuck", message.id, `still ${message.status} in a session that is ${snapshot.status}`);
     }
     checkCalls(message, report);
   }
-  // Turns run one by one in the order of their messages, so each answer pairs with the next message.
-  for (const [index, message] of asked.slice(answers.length).entries()) {
-    report("unanswered", message.content, `message ${answers.length + index + 1} has no answer`);
-  }
-  for (const answer of answers.slice(asked.length)) {
-    report("answered twice", answer.id, `${answers.length} answers to ${asked.length} messages`);
-  }
-  if (asked.length !== answers.length) return;
-  for (const [index, answer] of answers.entries()) {
-    const question = asked[index]?.content ?? "";
-    if (answer.status === "complete" && ledger.sent.has(question) && !answerFits(question, answer.content)) {
-      report("wrong answer", question, `was answered with ${JSON.stringify(answer.content.slice(0, 200))}`);
-    }
-  }
+  for (const messages of Map.groupBy(snapshot.messages, ({ turn }) => turn).values())
+    checkTurn(ledger, messages, report);
+}
+
+/** Checks an ended turn: an agent message follows its question, and the messages of each step that has read some. */
+function checkTurn(ledger: IncarnationLedger, messages: readonly Message[], report: Report): void {
+  const asked = messages.filter(({ sender, status }) => sender === "user" && status === "complete");
+  const answers = messages.filter(({ sender }) => sender === "agent");
+  const steps = new Set(asked.map(({ steering }) => (steering?.status === "read" ? steering.step : 1)));
+  if (asked.length > 0) steps.add(1);
+  const question = asked.at(-1)?.content ?? "";
+  if (answers.length < steps.size)
+    report("unanswered", question, `${steps.size - answers.length} messages of its turn have no answer`);
+  for (const answer of answers.slice(steps.size))
+    report("answered twice", answer.id, `${answers.length} answers to ${steps.size} messages`);
+  const last = answers.at(-1);
+  if (last?.status === "complete" && ledger.sent.has(question) && !answerFits(question, last.content))
+    report("wrong answer", question, `was answered with ${JSON.stringify(last.content.slice(0, 200))}`);
 }
 
 /**
@@ -89,8 +91,10 @@ function withoutId({ id: _id, ...message }: Message): Omit<Message, "id"> {
 
 /** Returns the messages of turns that have ended. */
 function finishedOf(messages: readonly Message[]): readonly Message[] {
-  const isEnd = ({ sender, status }: Message): boolean =>
-    status === "interrupted" || status === "failed" || (sender === "agent" && status === "complete");
+  const isEnd = ({ sender, status, steps }: Message): boolean =>
+    status === "interrupted" ||
+    status === "failed" ||
+    (sender === "agent" && status === "complete" && steps?.to === undefined);
   const ended = new Set(messages.filter(isEnd).map(({ turn }) => turn));
   return messages.filter(({ turn }) => ended.has(turn));
 }

@@ -15,19 +15,19 @@ export const PLANTS: Readonly<Record<string, Plant>> = {
     fault: `what was decided is answered ${DELAY_MS} ms before it is committed`,
     replacements: [
       {
-        file: "store/sqlite/group-commit.ts",
+        file: "engine/src/store/sqlite/group-commit.ts",
         text: "      commit.run();",
         by: `      (globalThis as unknown as { answerEarly: (result: unknown) => void }).answerEarly(result);
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ${DELAY_MS});
       commit.run();`,
       },
       {
-        file: "store/sqlite/worker.ts",
+        file: "engine/src/store/sqlite/worker.ts",
         text: 'post(port, { kind: "outcomes", outcomes });',
         by: 'if (told < outcomes.length) post(port, { kind: "outcomes", outcomes: outcomes.slice(told) });',
       },
       {
-        file: "store/sqlite/worker.ts",
+        file: "engine/src/store/sqlite/worker.ts",
         text: "const outcomes = completed(calls, runCalls(calls), { wal, files });",
         by: `let told = 0;
         Object.assign(globalThis, {
@@ -45,12 +45,12 @@ export const PLANTS: Readonly<Record<string, Plant>> = {
     fault: "a run may write into whatever turn of its session runs now, under whatever epoch",
     replacements: [
       {
-        file: "core/commands/command.ts",
-        text: "if (session.key !== identity.sessionKey || session.epoch !== identity.epoch) return null;",
-        by: "void [session, identity];",
+        file: "engine/src/core/commands/command.ts",
+        text: "return session.key === identity.sessionKey && session.epoch === identity.epoch;",
+        by: "void [session, identity];\n  return true;",
       },
       {
-        file: "core/commands/command.ts",
+        file: "engine/src/core/commands/command.ts",
         text: 'turn.number === identity.number && turn.state === "running"',
         by: 'turn.state === "running"',
       },
@@ -60,7 +60,7 @@ export const PLANTS: Readonly<Record<string, Plant>> = {
     fault: "the log is not synced, so that a power cut may take what was acknowledged",
     replacements: [
       {
-        file: "store/sqlite/database.ts",
+        file: "engine/src/store/sqlite/database.ts",
         text: "PRAGMA synchronous = FULL;",
         by: "PRAGMA synchronous = OFF;",
       },
@@ -70,7 +70,7 @@ export const PLANTS: Readonly<Record<string, Plant>> = {
     fault: "the log is synced at checkpoints only",
     replacements: [
       {
-        file: "store/sqlite/database.ts",
+        file: "engine/src/store/sqlite/database.ts",
         text: "PRAGMA synchronous = FULL;",
         by: "PRAGMA synchronous = NORMAL;",
       },
@@ -80,12 +80,12 @@ export const PLANTS: Readonly<Record<string, Plant>> = {
     fault: "a message that was replaced is gone from memory, but not from the store",
     replacements: [
       {
-        file: "core/commands/draft.ts",
+        file: "engine/src/core/commands/draft.ts",
         text: "      messageCount: position - 1,\n",
         by: "",
       },
       {
-        file: "store/sqlite/draft-writer.ts",
+        file: "engine/src/store/sqlite/draft-writer.ts",
         text: "ofPositions.run(key, removal.position);",
         by: "void ofPositions;",
       },
@@ -95,12 +95,12 @@ export const PLANTS: Readonly<Record<string, Plant>> = {
     fault: "a call that a client has claimed is given to another client too",
     replacements: [
       {
-        file: "core/commands/claim-action.ts",
+        file: "engine/src/core/commands/claim-action.ts",
         text: 'if (live !== null && live.token !== renews && live.token !== token) return { kind: "claimed_otherwise" };',
         by: "",
       },
       {
-        file: "core/commands/claim-action.ts",
+        file: "engine/src/core/commands/claim-action.ts",
         text: "{ token: live?.token ?? token, expiresAt }",
         by: "{ token: renews ?? token, expiresAt }",
       },
@@ -110,7 +110,7 @@ export const PLANTS: Readonly<Record<string, Plant>> = {
     fault: "the output of a client tool is acknowledged, but the assistant gets null",
     replacements: [
       {
-        file: "core/commands/asking.ts",
+        file: "engine/src/core/commands/asking.ts",
         text: "return error === undefined ? { output, isError: false }",
         by: "return error === undefined ? { output: output && null, isError: false }",
       },
@@ -122,7 +122,7 @@ export const PLANTS: Readonly<Record<string, Plant>> = {
       "a transaction whose connection broke during its commit is run again, and nobody asks what became of it",
     replacements: [
       {
-        file: "store/postgres/connections.ts",
+        file: "postgres/src/connections.ts",
         text: "await readBack(transaction, lost, { transact, onWait });",
         by: "return await this.write(work);",
       },
@@ -132,7 +132,7 @@ export const PLANTS: Readonly<Record<string, Plant>> = {
     fault: "where the connection broke during a commit it is said that nothing was changed",
     replacements: [
       {
-        file: "store/postgres/connections.ts",
+        file: "postgres/src/connections.ts",
         text: "await readBack(transaction, lost, { transact, onWait });",
         by: "throw lost;",
       },
@@ -142,7 +142,7 @@ export const PLANTS: Readonly<Record<string, Plant>> = {
     fault: "leases are 30 s long, so that the turns of a dead node go on late",
     replacements: [
       {
-        file: "core/turn.ts",
+        file: "engine/src/core/turn.ts",
         text: "LEASE_MS = 10_000",
         by: "LEASE_MS = 30_000",
       },
@@ -152,7 +152,7 @@ export const PLANTS: Readonly<Record<string, Plant>> = {
     fault: "an owner does not look at its own clock, so that it goes on when it cannot renew its leases",
     replacements: [
       {
-        file: "turns/leases.ts",
+        file: "engine/src/turns/leases.ts",
         text: "clock.every(WATCH_EVERY_MS, () => this.stopUnheld()),",
         by: "",
       },
@@ -162,7 +162,7 @@ export const PLANTS: Readonly<Record<string, Plant>> = {
     fault: "a node answers from memory and does not ask the store what others have committed",
     replacements: [
       {
-        file: "sessions/session-registry.ts",
+        file: "engine/src/sessions/session-registry.ts",
         text: "if (session === undefined || sync === null) return session ?? null;",
         by: "if (session === undefined || sync !== undefined) return session ?? null;",
       },
@@ -172,14 +172,14 @@ export const PLANTS: Readonly<Record<string, Plant>> = {
   "local-commit": {
     fault:
       "a transaction counts as committed if it is on the primary, after the wait for the standby was cut",
-    replacements: [{ file: "store/postgres/commit.ts", text: "if (isDurable) return;", by: "return;" }],
+    replacements: [{ file: "postgres/src/commit.ts", text: "if (isDurable) return;", by: "return;" }],
   },
   "deaf-commit": {
     fault:
       "a COMMIT counts as durable although the server warned that its wait for the standby was cancelled",
     replacements: [
       {
-        file: "store/postgres/commit.ts",
+        file: "postgres/src/commit.ts",
         text: "warning === undefined ? null : new NotReplicated(warning)",
         by: "warning === undefined ? null : null",
       },

@@ -18,7 +18,7 @@ describe("replaceOnce", () => {
   it.each(Object.entries(PLANTS))("%s matches the current sources", (_name, { replacements }) => {
     const sources = new Map<string, string>();
     for (const replacement of replacements) {
-      const path = join(import.meta.dirname, "..", "src", replacement.file);
+      const path = join(import.meta.dirname, "../..", replacement.file);
       const source = sources.get(path) ?? readFileSync(path, "utf8");
       sources.set(path, replaceOnce(source, replacement));
     }

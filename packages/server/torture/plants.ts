@@ -1,12 +1,21 @@
 // Plants faults to show that the torture detects them. Faults exist only here and in a temporary copy of the
 // sources: a plant replaces texts of the copy, and fails if a text is not found.
 
-import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join, sep } from "node:path";
 
 export interface Replacement {
-  /** Relative to the server's `src`. */
+  /** Relative to `packages`. */
   readonly file: string;
   /** Must occur in the file exactly once. */
   readonly text: string;
@@ -47,12 +56,19 @@ export async function withPlanted<Result>(
     });
     cpSync(join(root, "package.json"), join(copy, "package.json"));
     symlinkSync(join(root, "node_modules"), join(copy, "node_modules"));
-    const sources = join(copy, "packages", "server", "src");
+    const packages = join(copy, "packages");
+    // The links in node_modules lead to the original packages.
+    const names = readdirSync(packages);
+    for (const name of names) {
+      const scope = join(packages, name, "node_modules", "@colloquy");
+      mkdirSync(scope, { recursive: true });
+      for (const other of names) symlinkSync(join(packages, other), join(scope, other));
+    }
     for (const replacement of plant.replacements) {
-      const file = join(sources, replacement.file);
+      const file = join(packages, replacement.file);
       writeFileSync(file, replaceOnce(readFileSync(file, "utf8"), replacement));
     }
-    return await use(join(sources, "main.ts"));
+    return await use(join(packages, "server", "src", "main.ts"));
   } finally {
     rmSync(copy, { recursive: true, force: true });
   }

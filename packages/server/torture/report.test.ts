@@ -19,7 +19,7 @@ const CLEAN: TortureResult = {
     unchanged: 3,
     inDoubt: 2,
   },
-  done: { interrupts: 9, edits: 8, forks: 7, claims: 6 },
+  done: { interrupts: 9, edits: 8, forks: 7, claims: 6, files: 5 },
   streams: { resumed: 40, refetched: 1, compared: 300 },
   violations: [],
   errors: [],
@@ -45,7 +45,9 @@ describe("the report", () => {
     expect(text).toMatch(/without a key +\| +80 .*\n.*not to be stored +\| +3 .*\n.*in doubt +\| +2 /);
     expect(text).toMatch(/kills +\| +31/);
     expect(text).not.toMatch(/without progress/);
-    expect(text).toMatch(/edits +\| +8 .*\n.*copies +\| +7 .*\n.*claims +\| +6 /);
+    expect(text).toMatch(
+      /edits +\| +8 .*\n.*copies +\| +7 .*\n.*claims +\| +6 .*\n.*files downloaded +\| +5 /,
+    );
     expect(text).toMatch(/seed +\| +7/);
   });
 

@@ -8,6 +8,8 @@ export interface Done {
   forks: number;
   /** Claims of calls that run in the client. */
   claims: number;
+  /** Files of messages that were downloaded and compared. */
+  files: number;
 }
 
 export interface TortureResult {
@@ -60,6 +62,7 @@ export function describeResult(result: TortureResult): string {
     ["edits", result.done.edits],
     ["copies", result.done.forks],
     ["claims", result.done.claims],
+    ["files downloaded", result.done.files],
     ["sessions", result.sessions],
     ["streams opened or resumed", streams.resumed],
     ["snapshots compared with the fold while it ran", streams.compared],

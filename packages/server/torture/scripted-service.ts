@@ -21,7 +21,7 @@ export interface ScriptedService {
 }
 
 /**
- * `store` decides what happens to a message. Chats with a key are rejected. `wholeness` gives successive
+ * `store` decides what happens to a message. Chats with a key and files are rejected. `wholeness` gives successive
  * values of the context's.
  */
 export async function startScriptedService(
@@ -36,6 +36,7 @@ export async function startScriptedService(
     const snapshot = () => snapshotOf(messages, String(request.headers["x-session-id"]));
     if (url.pathname === "/api/state") return answer(200, snapshot());
     if (url.pathname.endsWith("/messages")) return answer(200, messages.map(recordOf));
+    if (url.pathname === "/api/files") return answer(429, {});
     if (url.pathname !== "/api/chat") return answer(404, {});
     if (request.headers["idempotency-key"] !== undefined) return answer(429, {});
     for (const text of store(url.searchParams.get("message") ?? "")) addMessage(messages, "user", text);
@@ -55,7 +56,7 @@ export async function startScriptedService(
     violations,
     counts: { resumed: 0, refetched: 0, compared: 0 },
     messages: countMessages(),
-    done: { interrupts: 0, edits: 0, forks: 0, claims: 0 },
+    done: { interrupts: 0, edits: 0, forks: 0, claims: 0, files: 0 },
     giveUp: new AbortController().signal,
     isCarriedOutLate: true,
     disturbedAt: () => 0,
@@ -73,7 +74,9 @@ export async function startScriptedService(
 
 export function addMessage(messages: Message[], sender: Message["sender"], content: string): void {
   const id = `m${messages.length + 1}`;
-  messages.push({ sender, content, id, created_at: "2026-11-20T00:00:00.000Z", status: "complete" });
+  const asked = messages.filter((message) => message.sender === "user").length;
+  const turn = sender === "user" ? asked + 1 : asked;
+  messages.push({ sender, content, id, created_at: "2026-11-20T00:00:00.000Z", status: "complete", turn });
 }
 
 function snapshotOf(messages: readonly Message[], sessionId: string) {

@@ -3,6 +3,7 @@
 // without a key.
 
 import type { Message, Snapshot } from "@colloquy/protocol";
+import { checkAttached, checkFile, newFile, type SentFile } from "./attached-files.ts";
 import { runCall } from "./client-tools.ts";
 import type { Answer, RequestOptions } from "./harness/http-request.ts";
 import type { Random } from "./harness/random.ts";
@@ -17,6 +18,8 @@ import type { ViolationKind } from "./violations.ts";
 
 /** Share of messages sent once without a key, so that nothing hides duplicates or wrong answers. */
 const SENT_ONCE = 0.4;
+/** Share of the other messages that have a file. */
+const WITH_FILE = 0.15;
 
 export interface LoadContext extends FollowerContext, RequestContext {
   readonly messages: MessageCounts;
@@ -29,10 +32,10 @@ export interface LoadContext extends FollowerContext, RequestContext {
   readonly hasLongAnswers: boolean;
 }
 
-/** The message that an edit replaces, and all that go with it. */
+/** The message that an edit replaces, and all messages that were shown before the edit. */
 interface Replaced {
   readonly id: string;
-  readonly tail: readonly Message[];
+  readonly shown: readonly Message[];
 }
 
 export interface MessageRecord {
@@ -100,16 +103,14 @@ export class SessionClient {
     const replaced = users[this.#random.integer(0, 2) % Math.max(1, users.length)];
     if (replaced === undefined) return await this.chat(text);
     this.#follower.expectRemoval();
-    await this.#chatUntilAnswered(text, {
-      id: replaced.id,
-      tail: messages.slice(messages.indexOf(replaced)),
-    });
+    await this.#chatUntilAnswered(text, { id: replaced.id, shown: messages });
     this.#context.done.edits += 1;
   }
 
   /** Repeats a chat until it gets a response. Some requests also wait for the assistant's answer. */
   async #chatUntilAnswered(text: string, replaced: Replaced | null = null): Promise<void> {
     const { messages } = this.#context;
+    const file = this.#random.chance(WITH_FILE) ? await this.#upload() : null;
     const message = this.#ledger.send(text);
     messages.sent += 1;
     const headers = {
@@ -117,22 +118,47 @@ export class SessionClient {
       ...(this.#random.chance(0.1) && { prefer: "wait=1" }),
     };
     const begun = performance.now();
-    const { answer, asked, isLate, first } = await this.#persist(chatPath(text, replaced), {
+    const { answer, asked, isLate, first } = await this.#persist(chatPath(text, this.#random, replaced), {
       method: "POST",
       headers,
+      ...(file !== null && { body: JSON.stringify({ attachments: [file.id] }) }),
     });
     if (isLate) this.#unsettled.add("messages");
     this.#countFirst(first);
     if (answer.status !== 429) count(messages.withKey, performance.now() - begun <= PATIENCE_MS);
     if (answer.status === 200) {
-      if (replaced !== null) this.#ledger.remove(replaced.tail);
-      const { last_event_id: head } = this.#acknowledge(message, answer, asked);
-      if (replaced !== null) this.#follower.noteRemoval(head);
+      if (replaced !== null) this.#ledger.remove(replaced.shown, replaced.id);
+      const snapshot = this.#acknowledge(message, answer, asked);
+      if (replaced !== null) this.#follower.noteRemoval(snapshot.last_event_id);
+      const sent = snapshot.messages.find(({ content }) => content === text);
+      if (file !== null && sent !== undefined)
+        checkAttached(file, sent, (detail) => this.#report("lost", text, detail));
     } else if (answer.status === 429 && replaced === null) {
       message.refused = !isLate;
       messages.refused += 1;
     } else {
       this.#unexpected("chat", answer);
+    }
+  }
+
+  /** Uploads a file. Returns `null` if too many uploads are under way. */
+  async #upload(): Promise<SentFile | null> {
+    const file = newFile(this.#random);
+    const { answer } = await this.#persist(`/api/files?name=${encodeURIComponent(file.name)}`, {
+      method: "POST",
+      body: file.text,
+    });
+    if (answer.status === 200) return { ...file, id: (JSON.parse(answer.body) as { id: string }).id };
+    if (answer.status !== 429) this.#unexpected("upload", answer);
+    return null;
+  }
+
+  /** Downloads every file of the messages, and checks its bytes. */
+  async checkFiles(messages: readonly Message[]): Promise<void> {
+    for (const file of messages.flatMap(({ attachments }) => attachments ?? [])) {
+      const { answer } = await this.#persist(`/api/files/${file.id}`, {});
+      checkFile(file, answer, (detail) => this.#report("lost", file.id, detail));
+      this.#context.done.files += 1;
     }
   }
 
@@ -145,7 +171,7 @@ export class SessionClient {
     const message = this.#ledger.send(text);
     messages.sent += 1;
     messages.sentOnce += 1;
-    const tried = await this.#requests.once(chatPath(text), { method: "POST" });
+    const tried = await this.#requests.once(chatPath(text, this.#random), { method: "POST" });
     const { answer } = tried;
     this.#countFirst(tried);
     const meaning = readOnlyAnswer(answer);
@@ -250,7 +276,7 @@ export class SessionClient {
     this.#ledger.settings.set("title", { value: undefined, since: 0 });
     const { answer, isLate } = await this.#persist(`/api/sessions/${this.id}`, {
       method: "PATCH",
-      body: JSON.stringify({ title }),
+      body: JSON.stringify({ title, metadata: { title } }),
     });
     if (isLate) this.#unsettled.add("title");
     if (answer.status === 200) this.#settle("title", title);
@@ -323,7 +349,9 @@ export class SessionClient {
   }
 }
 
-function chatPath(text: string, replaced: Replaced | null = null): string {
+/** Some chats steer or wait, whatever the App says. */
+function chatPath(text: string, random: Random, replaced: Replaced | null = null): string {
   const replaces = replaced === null ? "" : `&replaces=${replaced.id}`;
-  return `/api/chat?message=${encodeURIComponent(text)}${replaces}`;
+  const busy = random.chance(0.3) ? "&busy=steer" : random.chance(0.1) ? "&busy=enqueue" : "";
+  return `/api/chat?message=${encodeURIComponent(text)}${replaces}${busy}`;
 }

@@ -1,35 +1,36 @@
-// A conversation by the published package and what every runtime has, nothing else. Told as lines of JSON, so that the test can follow it.
+// Runs a conversation with the published package and APIs common to all runtimes. Prints its progress as lines of JSON.
 
 import { createClient } from "@colloquy/client";
 
 /**
- * Follows a conversation until its second answer is there.
+ * Runs a conversation until its second answer is complete.
  * @param {string} baseUrl
- * @param {(line: string) => void} tell
+ * @param {(line: string) => void} print
  */
-export async function converse(baseUrl, tell) {
-  const session = createClient({ baseUrl }).session();
+export async function converse(baseUrl, print) {
+  const client = createClient({ baseUrl, token: async () => "a-token" });
+  const session = client.session();
   const { state } = session.getConnection();
   const leave = session.subscribe(() => {
     const text = session.getSnapshot()?.messages.at(-1)?.content ?? "";
-    tell(JSON.stringify({ id: session.id, text, connection: session.getConnection().state }));
+    print(JSON.stringify({ id: session.id, text, connection: session.getConnection().state }));
   });
-  const told = [];
+  const received = [];
   const updates = session.updates();
   await session.send("Hi");
   for await (const update of updates) {
-    told.push(update);
+    received.push(update);
     if (update.type === "state_changed" && update.status === "idle") break;
   }
   const chatted = await session.send("On", { wait: true });
   await session.rename("Walks");
   leave();
   session.stop();
-  tell(
+  print(
     JSON.stringify({
       id: session.id,
       began: state,
-      told,
+      updates: received,
       texts: chatted.messages.map(({ content }) => content),
     }),
   );

@@ -1,6 +1,10 @@
 // For runtimes that answer requests: the conversation is the answer.
 
+import { createClient } from "@colloquy/client";
 import { converse } from "./conversation.js";
+
+// A client at the top of the module, where a Worker may neither send nor get random values.
+createClient({ baseUrl: "https://chat.example.com" });
 
 // What the runtime asks for.
 // oxlint-disable-next-line import/no-default-export

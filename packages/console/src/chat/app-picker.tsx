@@ -1,7 +1,6 @@
 import { useRef, useState, type ReactNode } from "react";
-import { DEFAULT_APP, useConnection } from "../connection/connection.tsx";
-import { openedApps } from "../connection/opened-apps.ts";
-import { Picker } from "../design/picker.tsx";
+import { useConnection } from "../connection/connection.tsx";
+import { DEFAULT_APP, Picker, openedApps } from "@colloquy/ui/parts";
 
 /** The Apps that the key opens. */
 interface Opened {

@@ -1,23 +1,51 @@
 // The page's client and its settings.
 
-import { createClient, walletToken, type Client, type WalletToken } from "@colloquy/client";
+import { ColloquyError, createClient, walletToken } from "@colloquy/client";
+import type { Client, ClientOptions, Page, WalletToken } from "@colloquy/client";
 import { ColloquyProvider, localThreads } from "@colloquy/react";
-import { createContext, use, useCallback, useMemo, useState, type ReactNode } from "react";
-import { WalletRequests } from "../actions/wallet-requests.ts";
-import { Outbox } from "../chat/outbox.ts";
+import {
+  createContext,
+  use,
+  useCallback,
+  useEffect,
+  useMemo,
+  useState,
+  useSyncExternalStore,
+  type ReactNode,
+} from "react";
+import {
+  createPageParts,
+  DEFAULT_APP,
+  LOADED_MESSAGES,
+  rememberIn,
+  serviceStorageKey,
+  type KeyValueStore,
+  type PageContext,
+} from "@colloquy/ui/parts";
 import { recordedFetch } from "../developer/recorded-fetch.ts";
 import { RequestLog } from "../developer/request-log.ts";
-import { watchAway } from "./away.ts";
-import { withReleasedStreams } from "./released-streams.ts";
-import { streamSlots, withStreamSlots } from "./stream-slots.ts";
+import type { Returned } from "../sign-in/requests.ts";
+import type { SignIn, SignInState } from "../sign-in/sign-in.ts";
+import { SignIns } from "../sign-in/sign-ins.ts";
+import { watchedFetch } from "../sign-in/watched-fetch.ts";
 import { loadSignIn, saveSignIn } from "../wallet/wallet-sign-in.ts";
 import { loadSettings, saveSettings, type Settings } from "./settings.ts";
-import { serviceStorageKey, tabStorage, type KeyValueStore } from "./tab-storage.ts";
+import { usePage } from "./use-page.ts";
 
 export interface Connection extends Settings {
   /** Uses the key of the settings and `requestApp`. A new object when either changes. */
   readonly client: Client;
-  /** Like `client`, but not signed in. */
+  /** Public settings of `requestApp`; `null` while unknown. */
+  readonly page: Page | null;
+  /** True until the first request for `page` has ended. */
+  readonly isPageAwaited: boolean;
+  readonly signIns: SignIns;
+  /** The user's sign-in for `requestApp`, and its state. */
+  readonly user: SignIn;
+  readonly userState: SignInState;
+  /** State of the operators' sign-in. */
+  readonly operatorState: SignInState;
+  /** Like `client`, but without proof of a wallet. */
   readonly anonymous: Client;
   /** The App of the open conversation, or the one chosen for new conversations. */
   readonly requestApp: string;
@@ -29,9 +57,11 @@ export interface Connection extends Settings {
   /** Storage of this tab for this service. */
   readonly storage: KeyValueStore;
   /** Messages that the service has not acknowledged. */
-  readonly outbox: Outbox;
+  readonly outbox: PageContext["outbox"];
   /** Open requests to the browser's wallet. */
-  readonly walletRequests: WalletRequests;
+  readonly walletRequests: PageContext["walletRequests"];
+  /** The message that the page is about to show. */
+  readonly jumps: PageContext["jumps"];
   /** Selects a wallet with its sign-in (`null` if it is only claimed), and ends the sign-in of the one before. */
   readonly selectWallet: (wallet: string | null, signedIn: WalletToken | null) => void;
   /** Changes settings and stores them for this tab. */
@@ -40,29 +70,49 @@ export interface Connection extends Settings {
   readonly remember: (sessionId: string, firstMessage: string) => void;
 }
 
-/** The App that the service uses when none is named. */
-export const DEFAULT_APP = "default";
-/** Characters of the first message shown until the service has generated a title. */
-const PROVISIONAL_TITLE_LENGTH = 60;
-
 const ConnectionContext = createContext<Connection | null>(null);
 
 /** Provides `useConnection` to everything below. */
-export function ConnectionProvider({ children }: { readonly children: ReactNode }): ReactNode {
-  const [parts] = useState(createPageParts);
-  const { storage, requests } = parts;
+export function ConnectionProvider({
+  returned,
+  children,
+}: {
+  /** The issuer's response in the page's URL. */
+  readonly returned: Returned | null;
+  readonly children: ReactNode;
+}): ReactNode {
+  const [parts] = useState(() => {
+    const page = createPageParts();
+    return { ...page, requests: new RequestLog(), signIns: new SignIns(page.storage, returned) };
+  });
+  const { storage, requests, signIns } = parts;
   const [settings, change] = useSettings(storage);
   const { key } = settings;
   const [conversationApp, setConversationApp] = useState<string | null>(null);
   // Always explicit: some operations use the App of the key if none is named.
   const app = conversationApp ?? settings.app ?? DEFAULT_APP;
-  const [away] = useState(() => watchAway(window.document));
-  const [slots] = useState(() => streamSlots(window));
-  const fetch = useMemo(
-    () => withReleasedStreams(withStreamSlots(recordedFetch({ log: requests }), slots), away),
-    [requests, slots, away],
+  const fetch = useMemo(() => recordedFetch({ log: requests }), [requests]);
+  const user = signIns.user(app);
+  const userState = useSyncExternalStore(user.subscribe, user.state);
+  const operatorState = useSyncExternalStore(signIns.operator.subscribe, signIns.operator.state);
+  const isSignedIn = userState.signedIn !== null;
+  const { client, anonymous, open, signIn } = useClients(storage, {
+    app,
+    key,
+    fetch,
+    user,
+    userId: userState.signedIn?.id ?? null,
+  });
+  const compare = useCallback(
+    (page: Page) => {
+      signIns.user(page.app).endUnlessMadeWith(page.sign_in);
+      signIns.operator.endUnlessMadeWith(page.operator_sign_in);
+    },
+    [signIns],
   );
-  const { client, anonymous, signIn } = useClients(storage, { app, key, fetch });
+  const known = usePage(open, app, compare);
+  const page = known ?? null;
+  useEffect(() => void signIns.finish(app), [signIns, app]);
   const [threads] = useState(() =>
     localThreads({ key: serviceStorageKey("colloquy.threads", window.location) }),
   );
@@ -74,11 +124,7 @@ export function ConnectionProvider({ children }: { readonly children: ReactNode 
     [signIn, change],
   );
   const remember = useCallback(
-    (session_id: string, firstMessage: string) => {
-      const title = firstMessage.slice(0, PROVISIONAL_TITLE_LENGTH);
-      const entry = { session_id, title, updated_at: new Date().toISOString() };
-      threads.update((before) => [entry, ...before.filter((known) => known.session_id !== session_id)]);
-    },
+    (sessionId: string, firstMessage: string) => rememberIn(threads, sessionId, firstMessage),
     [threads],
   );
   const connection = useMemo(
@@ -87,6 +133,11 @@ export function ConnectionProvider({ children }: { readonly children: ReactNode 
       ...parts,
       client,
       anonymous,
+      page,
+      isPageAwaited: known === undefined,
+      user,
+      userState,
+      operatorState,
       requestApp: app,
       setConversationApp,
       fetch,
@@ -94,11 +145,33 @@ export function ConnectionProvider({ children }: { readonly children: ReactNode 
       change,
       remember,
     }),
-    [settings, parts, client, anonymous, app, setConversationApp, fetch, selectWallet, change, remember],
+    [
+      settings,
+      parts,
+      client,
+      anonymous,
+      page,
+      known,
+      user,
+      userState,
+      operatorState,
+      app,
+      setConversationApp,
+      fetch,
+      selectWallet,
+      change,
+      remember,
+    ],
   );
   return (
     <ConnectionContext value={connection}>
-      <ColloquyProvider client={client} publicKey={settings.wallet} storage={threads}>
+      <ColloquyProvider
+        client={client}
+        publicKey={settings.wallet}
+        signedIn={isSignedIn}
+        storage={threads}
+        messages={LOADED_MESSAGES}
+      >
         {children}
       </ColloquyProvider>
     </ConnectionContext>
@@ -121,22 +194,49 @@ function useSettings(storage: KeyValueStore): [Settings, Connection["change"]] {
   return [settings, change];
 }
 
-/** Creates the clients. One of them sends the token of the wallet that has signed in. */
-function useClients(
-  storage: KeyValueStore,
-  { app, key, fetch }: { app: string; key: string | null; fetch: typeof globalThis.fetch },
-) {
+interface ClientParts {
+  readonly app: string;
+  readonly key: string | null;
+  readonly fetch: typeof globalThis.fetch;
+  readonly user: SignIn;
+  /** Id of the user's sign-in; `null` for none. */
+  readonly userId: string | null;
+}
+
+/**
+ * Creates three clients: with the user's and the wallet's token, with the user's only, and without a token.
+ */
+function useClients(storage: KeyValueStore, { app, key, fetch, user, userId }: ClientParts) {
   const [signedIn, setSignedIn] = useState(() => loadSignIn(storage));
   const clients = useMemo(() => {
     // A relative address, because the service may be mounted under a path.
     const baseUrl = new URL(".", window.location.href).href;
-    const options = { baseUrl, fetch, app, ...(key !== null && { key }) };
+    const base = { baseUrl, app, reasoning: true, ...(key !== null && { key }) };
+    // Do not retry while the service is down: the first response decides what the page shows.
+    const open = createClient({ baseUrl, app, fetch, retries: 0 });
+    const options: ClientOptions =
+      userId === null
+        ? { ...base, fetch }
+        : { ...base, fetch: watchedFetch(fetch, user), token: () => user.token() };
     const anonymous = createClient(options);
-    if (signedIn === null) return { client: anonymous, anonymous };
+    if (signedIn === null) return { client: anonymous, anonymous, open };
     // Refreshed tokens are stored only: a new state would replace the client and reopen its streams.
-    const token = walletToken(loadSignIn(storage) ?? signedIn, options, (next) => saveSignIn(storage, next));
-    return { client: createClient({ ...options, token }), anonymous };
-  }, [app, key, fetch, signedIn, storage]);
+    const ofWallet = walletToken(loadSignIn(storage) ?? signedIn, { ...base, fetch }, (next) =>
+      saveSignIn(storage, next),
+    );
+    const token = async (): Promise<string> => {
+      try {
+        return await ofWallet();
+      } catch (error) {
+        // A wallet token belongs to the user's token with which it was issued, and ends with it.
+        if (userId === null || !(error instanceof ColloquyError) || error.status !== 401) throw error;
+        saveSignIn(storage, null);
+        setSignedIn(null);
+        return await user.token();
+      }
+    };
+    return { client: createClient({ ...options, token }), anonymous, open };
+  }, [app, key, fetch, user, userId, signedIn, storage]);
   const { client } = clients;
   const signIn = useCallback(
     (next: WalletToken | null) => {
@@ -148,17 +248,6 @@ function useClients(
     [client, signedIn, storage],
   );
   return { ...clients, signIn };
-}
-
-/** Creates the parts that stay when the client changes. */
-function createPageParts(): Pick<Connection, "storage" | "outbox" | "walletRequests" | "requests"> {
-  const storage = tabStorage(window);
-  return {
-    storage,
-    outbox: new Outbox(storage),
-    walletRequests: new WalletRequests(window),
-    requests: new RequestLog(),
-  };
 }
 
 export function useConnection(): Connection {

@@ -40,6 +40,7 @@ const GROUPS: Readonly<Record<SessionUpdate["type"], EventGroup>> = {
   message_updated: "messages",
   message_completed: "messages",
   message_delta: "messages",
+  reasoning_delta: "messages",
   messages_removed: "messages",
   tool_update: "tools",
   tool_complete: "tools",

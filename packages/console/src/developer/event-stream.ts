@@ -1,7 +1,7 @@
 // The developer panel's own event stream: it shows ids as sent, and starts with all events that the service
 // still stores, which the chat's stream never requests.
 
-import { createEventStreamParser, type Frame } from "@colloquy/client";
+import { createEventStreamParser, takeStreamSlot, type Frame } from "@colloquy/client";
 import { cleared, EMPTY_LOG, appendFrames, type EventLog } from "./event-log.ts";
 
 export interface EventStreamState {
@@ -19,6 +19,8 @@ export interface EventStreamOptions {
   readonly key: string | null;
   /** Schedules a callback and returns a function that cancels it. */
   readonly after?: (ms: number, callback: () => void) => () => void;
+  /** Takes one of the browser's slots for streams; `null` if all are taken. */
+  readonly takeSlot?: () => Promise<(() => void) | null>;
 }
 
 /**
@@ -36,7 +38,7 @@ export class EventStream {
   #open: AbortController | null = null;
 
   constructor(options: EventStreamOptions) {
-    this.#options = { after: onPageTimer, ...options };
+    this.#options = { after: onPageTimer, takeSlot: takeStreamSlot, ...options };
   }
 
   readonly getSnapshot = (): EventStreamState => this.#state;
@@ -89,7 +91,9 @@ export class EventStream {
 
   /** Runs one connection to its end. Returns why it ended. */
   async #once(signal: AbortSignal): Promise<string> {
-    const { sessionId, key, fetch, after } = this.#options;
+    const { sessionId, key, fetch, after, takeSlot } = this.#options;
+    const freeSlot = await takeSlot();
+    if (freeSlot === null) return "Other tabs use all live connections that this browser may open.";
     const silent = new AbortController();
     let stopWatch = after(SILENCE_MS, () => silent.abort());
     try {
@@ -117,6 +121,7 @@ export class EventStream {
       }
     } finally {
       stopWatch();
+      freeSlot();
     }
   }
 

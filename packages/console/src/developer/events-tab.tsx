@@ -1,9 +1,6 @@
-import { Pause, Play, Trash2 } from "../design/icons.tsx";
+import { Button, CopyButton, IconButton, Pause, Play, Trash2, classes } from "@colloquy/ui/parts";
 import { memo, useEffect, useMemo, useRef, useState, useSyncExternalStore, type ReactNode } from "react";
 import { useConnection } from "../connection/connection.tsx";
-import { Button, IconButton } from "../design/button.tsx";
-import { classes } from "../design/classes.ts";
-import { CopyButton } from "../design/copy-button.tsx";
 import { Moment } from "../design/moment.tsx";
 import { EVENT_GROUPS, eventLines, type EventGroup, type LoggedEvent } from "./event-log.ts";
 import { EventStream, type EventStreamState } from "./event-stream.ts";
@@ -78,7 +75,7 @@ function Groups({
 }): ReactNode {
   return (
     <fieldset className={styles["groups"]}>
-      <legend className="visually-hidden">Shown events</legend>
+      <legend className="cq-unseen">Shown events</legend>
       {EVENT_GROUPS.filter((group) => group !== "other" || hasOther).map((group) => (
         <label key={group} className={styles["group"]}>
           <input

@@ -2,7 +2,7 @@
 // for more.
 
 import { useState, type ReactNode } from "react";
-import { classes } from "../design/classes.ts";
+import { classes } from "@colloquy/ui/parts";
 import { pointer } from "./changed-paths.ts";
 import styles from "./json-tree.module.css";
 
@@ -112,7 +112,7 @@ function Mark(): ReactNode {
   return (
     <span className={styles["mark"]}>
       <span aria-hidden>● </span>
-      <span className="visually-hidden">changed </span>
+      <span className="cq-unseen">changed </span>
     </span>
   );
 }

@@ -1,8 +1,7 @@
 import type { Client, PersistedMessage } from "@colloquy/client";
-import { RotateCw } from "../design/icons.tsx";
+import { Button, IconButton, RotateCw } from "@colloquy/ui/parts";
 import { memo, useCallback, useEffect, useState, type ReactNode } from "react";
 import { useConnection } from "../connection/connection.tsx";
-import { Button, IconButton } from "../design/button.tsx";
 import { Moment } from "../design/moment.tsx";
 import { JsonTree } from "./json-tree.tsx";
 import { LogItem } from "./log-item.tsx";

@@ -1,9 +1,6 @@
-import { Trash2 } from "../design/icons.tsx";
+import { CopyButton, IconButton, Trash2, classes } from "@colloquy/ui/parts";
 import { memo, useSyncExternalStore, type ReactNode } from "react";
 import { useConnection } from "../connection/connection.tsx";
-import { IconButton } from "../design/button.tsx";
-import { classes } from "../design/classes.ts";
-import { CopyButton } from "../design/copy-button.tsx";
 import { Moment } from "../design/moment.tsx";
 import { curlOf } from "./curl.ts";
 import { LogItem } from "./log-item.tsx";

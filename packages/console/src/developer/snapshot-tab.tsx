@@ -1,14 +1,15 @@
 import type { Snapshot } from "@colloquy/client";
-import { useSession } from "@colloquy/react";
+import { useColloquy, useSession } from "@colloquy/react";
 import { useMemo, useState, type ReactNode } from "react";
-import { CopyButton } from "../design/copy-button.tsx";
+import { CopyButton } from "@colloquy/ui/parts";
 import { changedPaths } from "./changed-paths.ts";
 import { JsonTree } from "./json-tree.tsx";
 import styles from "./developer.module.css";
 
 /** The current snapshot; the latest changes are marked. */
 export function SnapshotTab({ sessionId }: { readonly sessionId: string }): ReactNode {
-  const { snapshot } = useSession(sessionId);
+  const { client } = useColloquy();
+  const { snapshot, hasEarlier } = useSession(sessionId);
   const changed = useChanges(snapshot);
   if (snapshot === null) return <p className={styles["empty"]}>No snapshot yet.</p>;
   return (
@@ -16,7 +17,14 @@ export function SnapshotTab({ sessionId }: { readonly sessionId: string }): Reac
       <div className={styles["toolbar"]}>
         <span className={styles["soft"]}>{snapshot.last_event_id}</span>
         <div className={styles["push"]}>
-          <CopyButton label="Copy the snapshot" text={() => JSON.stringify(snapshot, null, 2)} />
+          <CopyButton
+            label="Copy the snapshot"
+            text={async () => {
+              // The page has loaded only the latest messages.
+              const whole = hasEarlier ? await client.getState(sessionId) : snapshot;
+              return JSON.stringify(whole, null, 2);
+            }}
+          />
         </div>
       </div>
       <div role="region" aria-label="Snapshot" tabIndex={0} className={styles["scroll"]}>

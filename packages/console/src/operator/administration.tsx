@@ -3,6 +3,9 @@
 import { ColloquyError, createAdminClient, type AdminClient } from "@colloquy/client/admin";
 import { createContext, use, useCallback, useEffect, useMemo, useState, type ReactNode } from "react";
 
+import type { SignIn } from "../sign-in/sign-in.ts";
+import { watchedFetch } from "../sign-in/watched-fetch.ts";
+
 export interface Administration {
   readonly client: AdminClient;
   /** Returns an error as a sentence. A refused key leaves the operators' area. */
@@ -16,26 +19,32 @@ const AdministrationContext = createContext<Administration | null>(null);
 
 export function AdministrationProvider({
   adminKey,
+  operator,
   onRefused,
   children,
 }: {
-  readonly adminKey: string;
+  /** `null` for an operator who has signed in. */
+  readonly adminKey: string | null;
+  readonly operator: SignIn;
   readonly onRefused: (refusal: Refusal) => void;
   readonly children: ReactNode;
 }): ReactNode {
   const client = useMemo(() => {
     // The page's own folder: the service may be mounted under a path.
     const baseUrl = new URL(".", window.location.href).href;
-    return createAdminClient({ baseUrl, key: adminKey, retries: 1 });
-  }, [adminKey]);
+    if (adminKey !== null) return createAdminClient({ baseUrl, key: adminKey, retries: 1 });
+    const fetch = watchedFetch((input, init) => globalThis.fetch(input, init), operator);
+    return createAdminClient({ baseUrl, key: () => operator.token(), fetch, retries: 1 });
+  }, [adminKey, operator]);
   const explain = useCallback(
     (error: unknown) => {
       if (!(error instanceof ColloquyError)) return error instanceof Error ? error.message : String(error);
-      if (error.status === 401) onRefused("wrong-key");
+      if (error.status === 401 && adminKey !== null) onRefused("wrong-key");
       if (error.code === "route_not_found") onRefused("no-area");
+      if (error.code === "operator_unknown") operator.end(error.message);
       return error.requestId === null ? error.message : `${error.message} (request ${error.requestId})`;
     },
-    [onRefused],
+    [onRefused, adminKey, operator],
   );
   const value = useMemo(() => ({ client, explain }), [client, explain]);
   return <AdministrationContext value={value}>{children}</AdministrationContext>;

@@ -4,6 +4,7 @@ import { Moment } from "../design/moment.tsx";
 import { hashOf } from "../shell/route.ts";
 import { useQuery } from "./administration.tsx";
 import { Pages } from "./page-buttons.tsx";
+import { shortened } from "./shortened.ts";
 import { Choice, DataTable, Pending, ViewHeading, type Column } from "./view-parts.tsx";
 import styles from "./operator.module.css";
 
@@ -104,19 +105,11 @@ const COLUMNS: readonly Column<AuditEntry>[] = [
   { label: "Details", cell: ({ details }) => <Details details={details} /> },
 ];
 
-/** Shown characters of a long id. Its title has all of them. */
-const ID_SHOWN = 8;
-const LONG_ID = /^[\w-]{30,}$/;
-
 function Target({ action, target }: AuditEntry): ReactNode {
   if (target === null) return "–";
   const short = <span title={target}>{shortened(target)}</span>;
   if (!action.startsWith("session_") || action === "session_deleted") return <code>{short}</code>;
   return <a href={hashOf({ page: "operate", view: `sessions/${target}` })}>{short}</a>;
-}
-
-function shortened(id: string): string {
-  return LONG_ID.test(id) ? `${id.slice(0, ID_SHOWN)}…` : id;
 }
 
 function Details({ details }: Pick<AuditEntry, "details">): ReactNode {

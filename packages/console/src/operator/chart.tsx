@@ -3,8 +3,7 @@
 
 import { Suspense, useState, type ReactNode } from "react";
 import { Moment } from "../design/moment.tsx";
-import { ErrorBoundary } from "../shell/error-boundary.tsx";
-import { lazyPart } from "../shell/lazy-part.ts";
+import { ErrorBoundary, lazyPart } from "@colloquy/ui/parts";
 import type { LineChartProps } from "./line-chart.tsx";
 import { dashOf, isLine } from "./series.ts";
 import type { Bucket } from "./time-range.ts";

@@ -1,6 +1,5 @@
 import { useState, type ReactNode } from "react";
-import { Button } from "../design/button.tsx";
-import { Dialog } from "../design/dialog.tsx";
+import { Button, Dialog } from "@colloquy/ui/parts";
 import { useAdministration } from "./administration.tsx";
 import styles from "./operator.module.css";
 

@@ -1,8 +1,6 @@
 import type { AdminClient, AdminKey, IssuedAdminKey, KeyScope } from "@colloquy/client/admin";
 import { useId, useState, type ReactNode } from "react";
-import { Button } from "../design/button.tsx";
-import { CopyButton } from "../design/copy-button.tsx";
-import { Dialog } from "../design/dialog.tsx";
+import { Button, CopyButton, Dialog } from "@colloquy/ui/parts";
 import { useAdministration, useQuery } from "./administration.tsx";
 import { ConfirmDialog } from "./confirm-dialog.tsx";
 import { Choice } from "./view-parts.tsx";

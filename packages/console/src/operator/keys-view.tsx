@@ -1,6 +1,6 @@
 import type { AdminClient, AdminKey, IssuedAdminKey } from "@colloquy/client/admin";
 import { useState, type ReactNode } from "react";
-import { Button } from "../design/button.tsx";
+import { Button } from "@colloquy/ui/parts";
 import { Moment } from "../design/moment.tsx";
 import { useAdministration, useQuery } from "./administration.tsx";
 import { ConfirmDialog } from "./confirm-dialog.tsx";

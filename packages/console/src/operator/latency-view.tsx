@@ -1,6 +1,6 @@
 import type { AdminClient, AdminLatency, AdminLatencyRow } from "@colloquy/client/admin";
 import { useCallback, useMemo, useState, type ReactNode } from "react";
-import { durationText } from "../design/duration-text.ts";
+import { durationText } from "@colloquy/ui/parts";
 import { useQuery } from "./administration.tsx";
 import { bucketText, Chart } from "./chart.tsx";
 import { CoveredNote } from "./covered-note.tsx";

@@ -3,7 +3,7 @@
 import { useEffect, useRef, useState, type ReactNode } from "react";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
-import { useMediaQuery } from "../design/use-media-query.ts";
+import { useMediaQuery } from "@colloquy/ui/parts";
 import { dashOf, type Series } from "./series.ts";
 import type { Bucket } from "./time-range.ts";
 import { tickText } from "./tick-text.ts";
@@ -46,8 +46,8 @@ export function LineChart(props: LineChartProps): ReactNode {
 
 function options(props: LineChartProps, element: HTMLElement): uPlot.Options {
   const { bucket, starts, series, axisText, onPoint } = props;
-  const ink = colourOf(element, "--ink-soft");
-  const line = colourOf(element, "--line");
+  const ink = colourOf(element, "--cq-ink-soft");
+  const line = colourOf(element, "--cq-line");
   const font = `12px ${getComputedStyle(element).fontFamily}`;
   const axis = { stroke: ink, font, grid: { stroke: line, width: 1 }, ticks: { stroke: line, width: 1 } };
   return {

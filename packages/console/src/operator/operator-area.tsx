@@ -1,13 +1,12 @@
-import { LogOut } from "../design/icons.tsx";
+import { ErrorBoundary, IconButton, LogOut } from "@colloquy/ui/parts";
 import { useCallback, useEffect, useRef, useState, type ReactNode } from "react";
 import { useConnection } from "../connection/connection.tsx";
-import { IconButton } from "../design/button.tsx";
-import { ErrorBoundary } from "../shell/error-boundary.tsx";
 import { hashOf } from "../shell/route.ts";
 import { AdminKeyForm } from "./admin-key-form.tsx";
 import { AdministrationProvider, type Refusal } from "./administration.tsx";
 import { AppsView } from "./apps-view.tsx";
 import { AuditView } from "./audit-view.tsx";
+import { FeedbackView } from "./feedback-view.tsx";
 import { KeysView } from "./keys-view.tsx";
 import { LatencyView } from "./latency-view.tsx";
 import { OverviewView } from "./overview-view.tsx";
@@ -23,12 +22,13 @@ const VIEWS = [
   ["keys", "Keys"],
   ["usage", "Usage"],
   ["latency", "Latency"],
+  ["feedback", "Feedback"],
   ["audit", "Audit"],
 ] as const;
 
 /** The operators' area. `view` is the rest of the address after `#/operate/`. */
 export function OperatorArea({ view }: { readonly view: string }): ReactNode {
-  const { adminKey, change } = useConnection();
+  const { adminKey, operatorState, signIns, change } = useConnection();
   const [refusal, setRefusal] = useState<Refusal | null>(null);
   const refuse = useCallback(
     (refusal: Refusal) => {
@@ -37,7 +37,7 @@ export function OperatorArea({ view }: { readonly view: string }): ReactNode {
     },
     [change],
   );
-  if (adminKey === null)
+  if (adminKey === null && operatorState.signedIn === null)
     return (
       <AdminKeyForm
         refusal={refusal}
@@ -49,12 +49,18 @@ export function OperatorArea({ view }: { readonly view: string }): ReactNode {
     );
   const [name = "overview", sessionId] = view.split("/");
   return (
-    <AdministrationProvider adminKey={adminKey} onRefused={refuse}>
+    <AdministrationProvider adminKey={adminKey} operator={signIns.operator} onRefused={refuse}>
       <div className={styles["bar"]}>
         <Views current={name} />
-        <IconButton label="Forget the admin key" onClick={() => change({ adminKey: null })}>
-          <LogOut size={17} />
-        </IconButton>
+        {adminKey === null ? (
+          <IconButton label="Sign out" onClick={() => signIns.signOut(signIns.operator, [])}>
+            <LogOut size={17} />
+          </IconButton>
+        ) : (
+          <IconButton label="Forget the admin key" onClick={() => change({ adminKey: null })}>
+            <LogOut size={17} />
+          </IconButton>
+        )}
       </div>
       <ErrorBoundary key={view}>
         <Page>{viewNamed(name, sessionId)}</Page>
@@ -110,6 +116,8 @@ function viewNamed(name: string, sessionId: string | undefined): ReactNode {
       return <UsageView />;
     case "latency":
       return <LatencyView />;
+    case "feedback":
+      return <FeedbackView />;
     case "audit":
       return <AuditView />;
     default:

@@ -1,7 +1,7 @@
 import type { AdminClient, AdminOverview } from "@colloquy/client/admin";
 import type { ReactNode } from "react";
 import { Moment } from "../design/moment.tsx";
-import { durationText } from "../design/duration-text.ts";
+import { durationText } from "@colloquy/ui/parts";
 import { useQuery } from "./administration.tsx";
 import { boundedText, bytesText, countText } from "./quantities.ts";
 import { Badge, DataTable, Facts, Pending, ViewHeading } from "./view-parts.tsx";
@@ -88,7 +88,7 @@ function StoreAndBus({ store, bus }: Pick<AdminOverview, "store" | "bus">): Reac
     <div className={styles["pair"]}>
       <Backing
         heading="Store"
-        name={STORES[store.kind]}
+        name={STORES[store.kind] ?? store.kind}
         state={store}
         facts={[
           ["A read takes", measured(store.read_ms)],
@@ -96,7 +96,12 @@ function StoreAndBus({ store, bus }: Pick<AdminOverview, "store" | "bus">): Reac
           ["Its clock is ahead by", measured(store.clock_ahead_ms)],
         ]}
       />
-      <Backing heading="Bus" name={BUSES[bus.kind]} state={bus} facts={[["A round trip takes", roundTrip]]} />
+      <Backing
+        heading="Bus"
+        name={BUSES[bus.kind] ?? bus.kind}
+        state={bus}
+        facts={[["A round trip takes", roundTrip]]}
+      />
     </div>
   );
 }

@@ -1,5 +1,5 @@
 import type { ReactNode } from "react";
-import { Button } from "../design/button.tsx";
+import { Button } from "@colloquy/ui/parts";
 import styles from "./operator.module.css";
 
 /** Buttons to newer and older pages. `cursors` are those of the pages up to the current one; empty for the first. */

@@ -1,13 +1,15 @@
 import type { Decision, PendingAction } from "@colloquy/client";
 import { useMemo, useState, type ReactNode } from "react";
-import { Approval } from "../actions/approval.tsx";
-import { approvedText } from "../actions/approved-text.ts";
-import { Question } from "../actions/question.tsx";
-import { ReadThrough, useReading } from "../actions/read-through.tsx";
-import type { DecisionState } from "../actions/use-decision.ts";
-import { Button } from "../design/button.tsx";
+import {
+  Approval,
+  Button,
+  Question,
+  ReadThrough,
+  approvedText,
+  type DecisionState,
+  useReading,
+} from "@colloquy/ui/parts";
 import { useAdministration } from "./administration.tsx";
-import styles from "../actions/action-card.module.css";
 
 /** An action that an operator may decide on behalf of the user. The audit trail names the operator. */
 export function OperatorAction({
@@ -40,14 +42,14 @@ export function OperatorAction({
     deny: () => void decide({ decision: "deny" }),
   } satisfies Partial<DecisionState>;
   return (
-    <section role="group" className={styles["card"]} aria-label="Waits for a person">
+    <section role="group" className="cq-action-card" aria-label="Waits for a person">
       {action.kind === "approval" && <Approval action={action} decision={decision} />}
       {action.kind === "question" && <Question action={action} decision={decision} />}
       {(action.kind === "wallet_transaction" || action.kind === "wallet_signature") && (
         <WalletRequest action={action} decision={decision} />
       )}
       {failure !== null && (
-        <p className={styles["failure"]} role="alert">
+        <p className="cq-action-card-failure" role="alert">
           {failure}
         </p>
       )}
@@ -71,7 +73,7 @@ function WalletRequest({
         <code dir="ltr">{tool}</code> waits for the person’s wallet
       </h2>
       <ReadThrough label="The request" text={text} reading={reading} />
-      <div className={styles["buttons"]}>
+      <div className="cq-action-card-buttons">
         <Button disabled={decision.isBusy} onClick={decision.deny}>
           Deny
         </Button>

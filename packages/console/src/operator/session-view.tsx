@@ -1,9 +1,12 @@
-import type { AdminClient, AdminSession, AdminSessionDetail, AdminTurn } from "@colloquy/client/admin";
-import { ArrowLeft } from "../design/icons.tsx";
+import type {
+  AdminClient,
+  AdminSession,
+  AdminSessionDetail,
+  AdminSummary,
+  AdminTurn,
+} from "@colloquy/client/admin";
+import { ArrowLeft, Button, CopyButton, durationText } from "@colloquy/ui/parts";
 import { useCallback, useState, type ReactNode } from "react";
-import { Button } from "../design/button.tsx";
-import { durationText } from "../design/duration-text.ts";
-import { CopyButton } from "../design/copy-button.tsx";
 import { Moment } from "../design/moment.tsx";
 import { hashOf } from "../shell/route.ts";
 import { goTo } from "../shell/use-route.ts";
@@ -42,7 +45,7 @@ export function SessionView({ sessionId }: { readonly sessionId: string }): Reac
       <Pending {...query} />
       {query.answer !== null && (
         <>
-          <SessionFacts session={query.answer.session} />
+          <SessionFacts session={query.answer.session} summaries={query.answer.summaries ?? []} />
           {query.answer.pending_actions.map((action) => (
             <OperatorAction key={action.id} sessionId={sessionId} action={action} onDecided={query.refetch} />
           ))}
@@ -73,7 +76,13 @@ function mayChange({ session_id, handle }: AdminSession): boolean {
   return session_id !== handle;
 }
 
-function SessionFacts({ session }: { readonly session: AdminSession }): ReactNode {
+function SessionFacts({
+  session,
+  summaries,
+}: {
+  readonly session: AdminSession;
+  readonly summaries: readonly AdminSummary[];
+}): ReactNode {
   const { session_id, handle, app, model, public_key, status, created_at, updated_at, used_at } = session;
   const noWallet = mayChange(session) ? "none" : "hidden";
   return (
@@ -106,12 +115,22 @@ function SessionFacts({ session }: { readonly session: AdminSession }): ReactNod
         ["Wallet", public_key === null ? noWallet : <code key="wallet">{public_key}</code>],
         ["Messages", countText(session.message_count)],
         ["Turns", countText(session.turn_count)],
+        ...(summaries.length === 0 ? [] : [["Summarized", savingsText(summaries)] as const]),
         ["Created", <Moment key="created" at={created_at} />],
         ["Last change", <Moment key="updated" at={updated_at} />],
         ["Last used", <Moment key="used" at={used_at} />],
       ]}
     />
   );
+}
+
+/** Sums the savings, because each summary also replaces the previous one. */
+function savingsText(summaries: readonly AdminSummary[]): string {
+  const saved = summaries.reduce(
+    (sum, { tokens_before, tokens_after }) => sum + tokens_before - tokens_after,
+    0,
+  );
+  return `through turn ${summaries.at(-1)?.turn}, saves about ${countText(saved)} tokens in each prompt`;
 }
 
 function SessionActions({

@@ -1,10 +1,11 @@
 import type { AdminClient, AdminSession, AdminSessionPage, AdminSessionStatus } from "@colloquy/client/admin";
 import { useCallback, useState, type FormEvent, type ReactNode } from "react";
-import { Button } from "../design/button.tsx";
+import { Button } from "@colloquy/ui/parts";
 import { Moment } from "../design/moment.tsx";
 import { hashOf } from "../shell/route.ts";
 import { Pages } from "./page-buttons.tsx";
 import { useQuery } from "./administration.tsx";
+import { AppChoice } from "./app-choice.tsx";
 import { countText } from "./quantities.ts";
 import { SESSION_TONES, problemOfTurn, turnTone } from "./session-labels.ts";
 import { Badge, Choice, DataTable, Pending, ViewHeading, type Column } from "./view-parts.tsx";
@@ -92,9 +93,6 @@ export function SessionsView(): ReactNode {
   );
 }
 
-const askApps = async (client: AdminClient, signal: AbortSignal): Promise<readonly string[]> =>
-  (await client.listApps({ signal })).map(({ name }) => name);
-
 function FilterForm({
   filter,
   onChange,
@@ -102,7 +100,6 @@ function FilterForm({
   readonly filter: Filter;
   readonly onChange: (changes: Partial<Filter>) => void;
 }): ReactNode {
-  const { answer: apps, problem } = useQuery(askApps);
   const [search, setSearch] = useState(filter.search);
   const submit = (event: FormEvent): void => {
     event.preventDefault();
@@ -116,17 +113,7 @@ function FilterForm({
         options={STATUSES}
         onChange={(status) => onChange({ status })}
       />
-      <Choice
-        label="App"
-        value={filter.app}
-        options={[["", "All"], ...(apps ?? []).map((app) => [app, app] as const)]}
-        onChange={(app) => onChange({ app })}
-      />
-      {problem !== null && (
-        <p role="alert" className={styles["wrong"]}>
-          The Apps cannot be listed. {problem}
-        </p>
-      )}
+      <AppChoice app={filter.app} onChange={(app) => onChange({ app })} />
       <label className={styles["choice"]}>
         <span>Title, session id, handle or wallet</span>
         <input type="search" value={search} onChange={(event) => setSearch(event.target.value)} />

@@ -1,9 +1,7 @@
 // Building blocks of the operators' pages: heading, scrolling tables, state labels.
 
-import { RotateCw } from "../design/icons.tsx";
+import { IconButton, RotateCw, classes } from "@colloquy/ui/parts";
 import { useId, type ReactNode } from "react";
-import { IconButton } from "../design/button.tsx";
-import { classes } from "../design/classes.ts";
 import type { Query } from "./administration.tsx";
 import styles from "./operator.module.css";
 
@@ -78,7 +76,7 @@ export function DataTable<Row>({
   return (
     <div className={styles["table"]} role="region" aria-label={caption} tabIndex={0}>
       <table>
-        <caption className={isCaptionShown ? undefined : "visually-hidden"}>{caption}</caption>
+        <caption className={isCaptionShown ? undefined : "cq-unseen"}>{caption}</caption>
         <thead>
           <tr>
             {columns.map(({ label, isNumber }) => (

@@ -1,16 +1,30 @@
 import { createClient } from "@colloquy/client";
 import { useState, type ReactNode } from "react";
-import { DEFAULT_APP, useConnection } from "../connection/connection.tsx";
-import { openedApps } from "../connection/opened-apps.ts";
-import { Button } from "../design/button.tsx";
-import { Dialog } from "../design/dialog.tsx";
-import { DialogButtons, DialogFailure, Field } from "../design/dialog-parts.tsx";
+import { useConnection } from "../connection/connection.tsx";
+import {
+  DEFAULT_APP,
+  Button,
+  Dialog,
+  DialogButtons,
+  DialogFailure,
+  Field,
+  openedApps,
+} from "@colloquy/ui/parts";
+import { hashOf } from "../shell/route.ts";
 import { ThemeChoice } from "./theme-choice.tsx";
 import styles from "./settings.module.css";
 
-/** Selects the App, its key, and the theme. */
-export function SettingsDialog({ onClose }: { readonly onClose: () => void }): ReactNode {
-  const { app, key, fetch, change } = useConnection();
+/** Settings: the theme and, under Advanced, the App and its key. */
+export function SettingsDialog({
+  isKeyWanted,
+  onClose,
+}: {
+  /** True to open the advanced settings, which include the key. */
+  readonly isKeyWanted: boolean;
+  readonly onClose: () => void;
+}): ReactNode {
+  const { app, key, page, fetch, change } = useConnection();
+  const [isAdvanced, setAdvanced] = useState(isKeyWanted || app !== null || key !== null);
   const [appName, setAppName] = useState(app ?? "");
   const [keyText, setKeyText] = useState(key ?? "");
   const [isBusy, setBusy] = useState(false);
@@ -35,25 +49,49 @@ export function SettingsDialog({ onClose }: { readonly onClose: () => void }): R
           void save();
         }}
       >
-        <p className={styles["hint"]}>
-          An App has models, tools and instructions of its own. The default App needs no key. Both are
-          forgotten when this tab is closed.
-        </p>
-        <Field
-          label="App"
-          placeholder="default"
-          value={appName}
-          onChange={(event) => setAppName(event.target.value)}
-        />
-        <Field
-          label="App key"
-          type="password"
-          value={keyText}
-          hint="With a key and no name, the App that the key opens is used."
-          onChange={(event) => setKeyText(event.target.value)}
-        />
-        <DialogFailure sentence={failure} />
         <ThemeChoice />
+        <details
+          className={styles["advanced"]}
+          open={isAdvanced}
+          onToggle={(event) => setAdvanced(event.currentTarget.open)}
+        >
+          <summary>Advanced</summary>
+          <p className={styles["hint"]}>
+            An App has models, tools and instructions of its own. The default App needs no key. Both are
+            forgotten when this tab is closed.
+          </p>
+          <Field
+            label="App"
+            placeholder="default"
+            value={appName}
+            onChange={(event) => setAppName(event.target.value)}
+          />
+          <Field
+            label="App key"
+            type="password"
+            value={keyText}
+            hint="With a key and no name, the App that the key opens is used."
+            onChange={(event) => setKeyText(event.target.value)}
+          />
+          <a
+            className={styles["reference"]}
+            href={hashOf({ page: "operate", view: "overview" })}
+            onClick={onClose}
+          >
+            Operate this service
+          </a>
+        </details>
+        <DialogFailure sentence={failure} />
+        <p className={styles["references"]}>
+          {page?.guide === true && (
+            <a className={styles["reference"]} href="guide/" target="_blank" rel="noreferrer">
+              Guide
+            </a>
+          )}
+          <a className={styles["reference"]} href="docs" target="_blank" rel="noreferrer">
+            API reference
+          </a>
+        </p>
         <DialogButtons>
           <Button onClick={onClose}>Cancel</Button>
           <Button type="submit" look="primary" disabled={isBusy}>

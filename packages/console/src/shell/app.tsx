@@ -1,21 +1,31 @@
 // The frame: threads at the left, the main view in the middle, the developer panel at the right. Without
 // enough room, the outer ones become dialogs.
 
-import { Menu } from "../design/icons.tsx";
-import { Suspense, useEffect, useRef, useState, type ReactNode } from "react";
-import { ChatPage } from "../chat/chat-page.tsx";
-import { MissedBar } from "../chat/missed-bar.tsx";
-import { IconButton } from "../design/button.tsx";
-import { Dialog } from "../design/dialog.tsx";
-import { useMediaQuery } from "../design/use-media-query.ts";
+import { Chat } from "@colloquy/ui";
+import {
+  Code,
+  Dialog,
+  ErrorBoundary,
+  Frame,
+  IconButton,
+  lazyPart,
+  MissedBar,
+  TopBar,
+  useDocumentTitle,
+  useMediaQuery,
+} from "@colloquy/ui/parts";
+import { Suspense, useState, type ReactNode } from "react";
+import { ApprovalsPage } from "../approvals/approvals-page.tsx";
+import { useApprovals } from "../approvals/use-approvals.ts";
+import { AppPicker } from "../chat/app-picker.tsx";
 import { SettingsDialog } from "../settings/settings-dialog.tsx";
 import { WalletDialog } from "../wallet/wallet-dialog.tsx";
-import { ErrorBoundary } from "./error-boundary.tsx";
-import { lazyPart } from "./lazy-part.ts";
+import { useConnection } from "../connection/connection.tsx";
+import { SignInBar, SignInGate, useIsFinishing } from "../sign-in/sign-in-gate.tsx";
+import { useBranding } from "./branding.ts";
+import { ConnectedPage } from "./connected-page.tsx";
 import { hashOf } from "./route.ts";
 import { Sidebar } from "./sidebar.tsx";
-import { TopBar } from "./top-bar.tsx";
-import { useDocumentTitle } from "./use-document-title.ts";
 import { useRoute } from "./use-route.ts";
 import styles from "./app.module.css";
 
@@ -26,57 +36,72 @@ const OperatorArea = lazyPart(async () => (await import("../operator/operator-ar
 
 export function App(): ReactNode {
   const route = useRoute();
-  const hasSidebar = useMediaQuery("(min-width: 52rem)");
-  const [opened, setOpened] = useState<"menu" | "settings" | "wallet" | null>(null);
+  useBranding();
+  const { page, isPageAwaited, userState } = useConnection();
+  const [opened, setOpened] = useState<"settings" | "key" | "wallet" | null>(null);
   const [isDeveloping, setDeveloping] = useState(false);
-  const content = useRef<HTMLElement>(null);
   const sessionId = route.page === "chat" ? route.sessionId : null;
-  const place = hashOf(route);
-  // Close the menu after navigation, because it covers the target. Other dialogs stay.
-  useEffect(() => setOpened((opened) => (opened === "menu" ? null : opened)), [place]);
-
+  const approvals = useApprovals();
+  const isFinishing = useIsFinishing();
+  const isGated = isFinishing || (page?.requires_sign_in === true && userState.signedIn === null);
   const close = (): void => setOpened(null);
-  const menu = hasSidebar ? null : (
-    <IconButton label="Menu" onClick={() => setOpened("menu")}>
-      <Menu size={20} />
-    </IconButton>
-  );
-  const sidebar = (
-    <Sidebar route={route} onSettings={() => setOpened("settings")} onWallet={() => setOpened("wallet")} />
-  );
   return (
-    <div className={styles["shell"]}>
-      <button type="button" className={styles["skip"]} onClick={() => content.current?.focus()}>
-        Skip to the content
-      </button>
-      {hasSidebar && <div className={styles["sidebar"]}>{sidebar}</div>}
-      {opened === "menu" && !hasSidebar && (
-        <Dialog title="Menu" side="left" onClose={close}>
-          {sidebar}
-        </Dialog>
-      )}
-      <main ref={content} tabIndex={-1} className={styles["content"]}>
-        <MissedBar />
-        <ErrorBoundary key={sessionId ?? route.page}>
-          {route.page === "operate" ? (
-            <OperatePage view={route.view} menu={menu} />
-          ) : (
-            <ChatPage
-              sessionId={route.sessionId}
-              menu={menu}
-              isDeveloping={isDeveloping}
-              onDevelop={() => setDeveloping(!isDeveloping)}
-              onKeyWanted={() => setOpened("settings")}
-            />
-          )}
-        </ErrorBoundary>
-      </main>
-      {isDeveloping && sessionId !== null && (
-        <DeveloperSide sessionId={sessionId} onClose={() => setDeveloping(false)} />
-      )}
-      {opened === "settings" && <SettingsDialog onClose={close} />}
-      {opened === "wallet" && <WalletDialog onClose={close} />}
-    </div>
+    <ConnectedPage onKeyWanted={() => setOpened("key")}>
+      <Frame
+        className={styles["page"]}
+        place={`${hashOf(route)} ${opened ?? ""}`}
+        navigation={
+          <Sidebar
+            route={route}
+            approvals={approvals}
+            onSettings={() => setOpened("settings")}
+            onWallet={() => setOpened("wallet")}
+          />
+        }
+        aside={
+          <>
+            {isDeveloping && sessionId !== null && (
+              <DeveloperSide sessionId={sessionId} onClose={() => setDeveloping(false)} />
+            )}
+            {(opened === "settings" || opened === "key") && (
+              <SettingsDialog isKeyWanted={opened === "key"} onClose={close} />
+            )}
+            {opened === "wallet" && <WalletDialog onClose={close} />}
+          </>
+        }
+      >
+        {(menu) => (
+          <>
+            <MissedBar />
+            {!isGated && <SignInBar />}
+            <ErrorBoundary key={sessionId ?? route.page}>
+              {route.page === "operate" ? (
+                <OperatePage view={route.view} menu={menu} />
+              ) : route.page === "approvals" && !isGated ? (
+                <ApprovalsPage approvals={approvals} menu={menu} />
+              ) : isGated || route.page === "approvals" ? (
+                <SignInGate menu={menu} />
+              ) : isPageAwaited ? null : (
+                <Chat
+                  sessionId={route.sessionId}
+                  menu={menu}
+                  pickers={<AppPicker />}
+                  actions={
+                    <IconButton
+                      label="Developer panel"
+                      aria-pressed={isDeveloping}
+                      onClick={() => setDeveloping(!isDeveloping)}
+                    >
+                      <Code size={18} />
+                    </IconButton>
+                  }
+                />
+              )}
+            </ErrorBoundary>
+          </>
+        )}
+      </Frame>
+    </ConnectedPage>
   );
 }
 

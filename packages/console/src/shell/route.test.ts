@@ -14,6 +14,7 @@ describe("routes of the console", () => {
     ["#/operate", { page: "operate", view: "overview" }],
     ["#/operate/keys", { page: "operate", view: "keys" }],
     ["#/operate/sessions/a%2Fb/", { page: "operate", view: "sessions/a/b" }],
+    ["#/approvals", { page: "approvals" }],
     ["#/elsewhere/x", { page: "chat", sessionId: null }],
   ])("%s is parsed", (hash, route) => {
     expect(parseRoute(hash)).toEqual(route);
@@ -22,6 +23,7 @@ describe("routes of the console", () => {
   it.each<Route>([
     { page: "chat", sessionId: null },
     { page: "chat", sessionId: "a/b?c#d e%" },
+    { page: "approvals" },
     { page: "operate", view: "sessions/6f2a9d1e" },
   ])("survive formatting and parsing: %j", (route) => {
     expect(parseRoute(hashOf(route))).toEqual(route);

@@ -3,6 +3,7 @@
 
 export type Route =
   | { readonly page: "chat"; readonly sessionId: string | null }
+  | { readonly page: "approvals" }
   | { readonly page: "operate"; readonly view: string };
 
 const NEW_CHAT: Route = { page: "chat", sessionId: null };
@@ -13,6 +14,7 @@ const FIRST_VIEW = "overview";
 export function parseRoute(hash: string): Route {
   const [page, ...rest] = hash.replace(/^#?\/?/, "").split("/");
   if (page === "operate") return { page, view: rest.filter(Boolean).map(decoded).join("/") || FIRST_VIEW };
+  if (page === "approvals") return { page };
   const id = decoded(rest[0] ?? "");
   return page === "chat" && id !== "" ? { page, sessionId: id } : NEW_CHAT;
 }
@@ -20,6 +22,7 @@ export function parseRoute(hash: string): Route {
 /** Returns the hash of a link to `route`. */
 export function hashOf(route: Route): string {
   if (route.page === "operate") return `#/operate/${route.view.split("/").map(encodeURIComponent).join("/")}`;
+  if (route.page === "approvals") return "#/approvals";
   return route.sessionId === null ? "#/" : `#/chat/${encodeURIComponent(route.sessionId)}`;
 }
 

@@ -1,8 +1,9 @@
-import { Activity, Settings, SquarePen, Wallet } from "../design/icons.tsx";
+import { Activity, Check, Settings, shortAddress, Wallet } from "@colloquy/ui/parts";
+import { Navigation } from "@colloquy/ui";
 import type { ReactNode } from "react";
+import type { Approvals } from "../approvals/use-approvals.ts";
 import { useConnection } from "../connection/connection.tsx";
-import { ThreadList } from "../threads/thread-list.tsx";
-import { shortAddress } from "../wallet/amount.ts";
+import { UserEntry } from "../sign-in/user-entry.tsx";
 import { Brand } from "./brand.tsx";
 import { hashOf, type Route } from "./route.ts";
 import styles from "./sidebar.module.css";
@@ -10,48 +11,69 @@ import styles from "./sidebar.module.css";
 /** Navigation and global settings. */
 export function Sidebar({
   route,
+  approvals,
   onSettings,
   onWallet,
 }: {
   readonly route: Route;
+  /** `null` if the user is not an approver. */
+  readonly approvals: Approvals | null;
   readonly onSettings: () => void;
   readonly onWallet: () => void;
 }): ReactNode {
-  const { wallet, app } = useConnection();
-  const isNew = route.page === "chat" && route.sessionId === null;
+  const { wallet, app, page, adminKey, operatorState } = useConnection();
+  const isOperating = route.page === "operate";
+  const isOperator = adminKey !== null || operatorState.signedIn !== null;
   return (
-    <nav className={styles["sidebar"]} aria-label="Main">
-      <div className={styles["top"]}>
-        <Brand />
-        <a
-          className={styles["new"]}
-          href={hashOf({ page: "chat", sessionId: null })}
-          aria-current={isNew ? "page" : undefined}
-        >
-          <SquarePen size={16} />
-          New chat
-        </a>
-      </div>
-      <ThreadList current={route.page === "chat" ? route.sessionId : null} />
-      <div className={styles["bottom"]}>
-        <button type="button" className={styles["link"]} onClick={onWallet}>
-          <Wallet size={16} />
-          {wallet === null ? "Connect a wallet" : <span title={wallet}>Wallet {shortAddress(wallet)}</span>}
-        </button>
-        <button type="button" className={styles["link"]} onClick={onSettings}>
-          <Settings size={16} />
-          Settings
-          {app !== null && <bdi className={styles["app"]}>{app}</bdi>}
-        </button>
-        <a
-          className={styles["link"]}
-          href={hashOf({ page: "operate", view: "overview" })}
-          aria-current={route.page === "operate" ? "page" : undefined}
-        >
-          <Activity size={16} />
-          Operate
-        </a>
-      </div>
-    </nav>
+    <Navigation
+      current={route.page === "chat" ? route.sessionId : undefined}
+      brand={<Brand />}
+      footer={
+        <>
+          <UserEntry className="cq-navigation-link" />
+          {(page?.wallets === true || wallet !== null) && (
+            <button type="button" className="cq-navigation-link" onClick={onWallet}>
+              <Wallet size={16} />
+              {wallet === null ? (
+                "Connect a wallet"
+              ) : (
+                <span title={wallet}>Wallet {shortAddress(wallet)}</span>
+              )}
+            </button>
+          )}
+          <button type="button" className="cq-navigation-link" onClick={onSettings}>
+            <Settings size={16} />
+            Settings
+            {app !== null && <bdi className={styles["app"]}>{app}</bdi>}
+          </button>
+          {approvals !== null && (
+            <a
+              className="cq-navigation-link"
+              href={hashOf({ page: "approvals" })}
+              aria-current={route.page === "approvals" ? "page" : undefined}
+            >
+              <Check size={16} />
+              Approvals
+              {approvals.actions.length > 0 && (
+                <span className={styles["app"]}>
+                  {approvals.actions.length}
+                  {approvals.hasMore && "+"}
+                </span>
+              )}
+            </a>
+          )}
+          {(isOperator || isOperating) && (
+            <a
+              className="cq-navigation-link"
+              href={hashOf({ page: "operate", view: "overview" })}
+              aria-current={isOperating ? "page" : undefined}
+            >
+              <Activity size={16} />
+              Operate
+            </a>
+          )}
+        </>
+      }
+    />
   );
 }

@@ -6,7 +6,13 @@ import { getAddress, stringToHex } from "viem/utils";
 /** Returns the message that proves the user's wallet to this page, as text and as bytes to sign. */
 export function signInMessage(
   { host, origin, pathname }: Pick<Location, "host" | "origin" | "pathname">,
-  parts: { readonly address: string; readonly chainId: number; readonly nonce: string },
+  parts: {
+    readonly address: string;
+    readonly chainId: number;
+    readonly nonce: string;
+    /** By the service's clock. */
+    readonly issuedAt: Date;
+  },
 ): { readonly message: string; readonly bytes: string } {
   const message = createSiweMessage({
     ...parts,

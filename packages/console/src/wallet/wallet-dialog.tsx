@@ -1,9 +1,15 @@
 import { useState, type ReactNode } from "react";
 import { useConnection } from "../connection/connection.tsx";
-import { Button } from "../design/button.tsx";
-import { Dialog } from "../design/dialog.tsx";
-import { DialogButtons, DialogFailure, Field } from "../design/dialog-parts.tsx";
-import { browserWallet, type BrowserWallet, connectWallet } from "./browser-wallet.ts";
+import {
+  Button,
+  Dialog,
+  DialogButtons,
+  DialogFailure,
+  Field,
+  browserWallet,
+  connectWallet,
+  type BrowserWallet,
+} from "@colloquy/ui/parts";
 import { asksForProof, signInWith } from "./wallet-sign-in.ts";
 
 /** Pattern of wallet addresses that the service accepts. */

@@ -1,8 +1,7 @@
 // Sign-in with the browser's wallet, for Apps that require proof. The token is stored for this tab.
 
 import { type Client, ColloquyError, type WalletToken } from "@colloquy/client";
-import type { KeyValueStore } from "../connection/tab-storage.ts";
-import { signMessage, type BrowserWallet } from "./browser-wallet.ts";
+import { signMessage, type BrowserWallet, type KeyValueStore } from "@colloquy/ui/parts";
 
 const ENTRY = "colloquy.wallet-token";
 
@@ -24,9 +23,9 @@ export async function signInWith(
   address: string,
 ): Promise<WalletToken> {
   const { signInMessage } = await import("./sign-in-message.ts");
-  const nonce = await client.createSignInNonce();
+  const terms = await client.createSignInNonce();
   const { message, signature } = await signMessage(wallet, address, (chainId) =>
-    signInMessage(window.location, { address, chainId, nonce }),
+    signInMessage(window.location, { address, chainId, ...terms }),
   );
   return await client.verifySignIn({ message, signature });
 }

@@ -78,6 +78,20 @@ describe.skipIf(isLeftOut)("a pending action in the console", { timeout: 60_000 
     return records.at(-1)?.tool_results?.[0];
   }
 
+  /** Expects these texts in the answer, also after a reload and in a copy of the conversation. */
+  async function expectDecided(page: Page, ...texts: readonly (string | RegExp)[]): Promise<void> {
+    const expectTexts = async (): Promise<void> => {
+      for (const text of texts) await expectSeen(answers(page).getByText(text, { exact: true }));
+    };
+    await expectTexts();
+    await page.reload();
+    await expectTexts();
+    const id = await sessionOf(page);
+    await page.getByRole("button", { name: "Continue in a copy" }).click();
+    await expect.poll(() => sessionOf(page)).not.toBe(id);
+    await expectTexts();
+  }
+
   it("can be approved, and then runs exactly as shown", async () => {
     const { page } = await asked("calculator", { expression: "12 * 7" });
     await expectSeen(card(page).getByText('"12 * 7"'));
@@ -89,6 +103,7 @@ describe.skipIf(isLeftOut)("a pending action in the console", { timeout: 60_000 
     await expectAnswer(page, /It is 84\./);
     await expectGone(card(page));
     expect(await outcome(page)).toMatchObject({ is_error: false, output: { result: 84 } });
+    await expectDecided(page, "Calculator", /^Approved by you, \d.*$/);
   });
 
   it("can be denied, and does not run", async () => {
@@ -99,6 +114,7 @@ describe.skipIf(isLeftOut)("a pending action in the console", { timeout: 60_000 
     call.say("Then not.").finish();
     await expectAnswer(page, /Then not\./);
     expect(await outcome(page)).toMatchObject({ is_error: true });
+    await expectDecided(page, "Calculator", /^Denied by you, \d.*$/);
   });
 
   it("survives a reload, and disappears when another tab decides it", async () => {
@@ -134,6 +150,7 @@ describe.skipIf(isLeftOut)("a pending action in the console", { timeout: 60_000 
     await expectAnswer(page, /As you like\./);
     expect(JSON.stringify(await outcome(page))).toContain(given);
     await expectRest(page);
+    await expectDecided(page, "Which tea?", /^Answered by you, \d.*$/, given);
   });
 
   it("can be a signature, given by the browser's wallet on the requested chain", async () => {

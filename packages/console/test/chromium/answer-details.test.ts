@@ -43,6 +43,29 @@ describe.skipIf(await isWithoutChromium())("the console", { timeout: 60_000 }, (
     await expectSeen(reasoning);
   });
 
+  it("shows reasoning while the model thinks, until the answer has text", async () => {
+    const { page } = await kept.newChat();
+    await say(page, "How tall is it?");
+    const call = await kept.service.model.next();
+    const think = (delta: string) => call.emit({ type: "reasoning-delta", id: "r", delta });
+    call.emit({ type: "reasoning-start", id: "r" });
+    think("They mean the tower.");
+    await expectSeen(answers(page).getByText("They mean the tower."));
+    think("\nI look it up.");
+    await expectSeen(answers(page).getByText("I look it up."));
+    expect(await findViolationsInBothSchemes(page)).toEqual([]);
+    call.say("330 ");
+    await expectGone(answers(page).getByText("I look it up."));
+    await answers(page).getByText("Reasoning", { exact: true }).click();
+    await expectSeen(answers(page).getByText("I look it up."));
+    call.say("m.").finish();
+    await expectAnswer(page, "330 m.");
+    await expectRest(page);
+    await expectGone(answers(page).getByText("I look it up."));
+    await answers(page).getByText("Reasoning", { exact: true }).click();
+    await expectSeen(answers(page).getByText("I look it up."));
+  });
+
   it("shows data as JSON", async () => {
     const { page } = await kept.newChat();
     await say(page, "Hello");

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { findViolationsInBothSchemes } from "../../../../test/browser/accessibility.ts";
 import { isWithoutChromium } from "../../../../test/browser/chromium.ts";
 import { useChromium } from "../../../../test/browser/use-chromium.ts";
-import { cannedContract } from "../../../server/src/tools/wallet/testing/canned-contract.ts";
+import { cannedContract } from "../../../engine/src/tools/wallet/testing/canned-contract.ts";
 import {
   isWithoutChain,
   localChainId,

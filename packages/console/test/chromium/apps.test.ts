@@ -14,6 +14,7 @@ import {
   openConsole,
   say,
   sessionOf,
+  openAdvanced,
 } from "./console-page.ts";
 import { ADMIN_KEY, prepareConsole, SCRIPTED } from "./console-service.ts";
 import { serveSeveralApps, type SeveralApps } from "./several-apps.ts";
@@ -40,6 +41,7 @@ const model = (page: Page) => page.getByRole("combobox", { name: "Model" });
 /** Fills in the settings and saves them. */
 async function enter(page: Page, { app = "", key = "" }): Promise<void> {
   await page.getByRole("button", { name: /^Settings/ }).click();
+  await openAdvanced(page);
   await page.getByRole("textbox", { name: "App", exact: true }).fill(app);
   await page.getByLabel("App key").fill(key);
   await page.getByRole("button", { name: "Save" }).click();

@@ -54,3 +54,18 @@ export async function expectAnswer(page: Page, text: string | RegExp): Promise<v
 export async function expectRest(page: Page): Promise<void> {
   await expectGone(page.getByRole("button", { name: "Stop" }));
 }
+
+/** Opens the advanced settings, which are already open if the tab has an App or a key. */
+export async function openAdvanced(page: Page): Promise<void> {
+  const advanced = page.locator("details", { hasText: "App key" });
+  await advanced.waitFor(PATIENCE);
+  if ((await advanced.getAttribute("open")) === null)
+    await page.getByText("Advanced", { exact: true }).click();
+}
+
+/** Opens the operators' area by its URL, without being signed in as an operator. */
+export async function openOperate(page: Page): Promise<void> {
+  await page.evaluate(() => {
+    globalThis.location.hash = "#/operate/overview";
+  });
+}

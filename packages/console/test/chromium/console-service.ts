@@ -8,14 +8,20 @@ import { tool } from "ai";
 import { z } from "zod";
 import { createClient, type Client } from "@colloquy/client";
 import { FaultProxy } from "../../../client/test/fault-proxy.ts";
-import { createSystemClock } from "../../../server/src/wiring/clock.ts";
+import { createSystemClock } from "../../../engine/src/wiring/clock.ts";
 import { loadConfig } from "../../../server/src/config/load-config.ts";
-import type { ChainSettings } from "../../../server/src/core/app-settings.ts";
-import { Hidden } from "../../../server/src/core/hidden.ts";
-import type { Clock } from "../../../server/src/core/ports/driven/clock.ts";
+import type {
+  ApprovalTerms,
+  Branding,
+  ChainSettings,
+  OperatorSettings,
+  UserSettings,
+} from "../../../engine/src/core/app-settings.ts";
+import { Hidden } from "../../../engine/src/core/hidden.ts";
+import type { Clock } from "../../../engine/src/core/ports/driven/clock.ts";
 import { buildServer } from "../../../server/src/wiring/server.ts";
-import { openSqliteStore } from "../../../server/src/store/sqlite/open.ts";
-import { ScriptedModel } from "../../../server/test/scripted-model.ts";
+import { openSqliteStore } from "../../../engine/src/store/sqlite/open.ts";
+import { ScriptedModel } from "../../../testing/src/models/scripted-model.ts";
 import { buildConsole } from "../../build/build-console.ts";
 import { keepUpToDate } from "../../build/keep-up-to-date.ts";
 
@@ -40,7 +46,11 @@ export interface ConsoleService {
 /** Builds the console if it is missing or outdated. Throws if there is none afterwards. */
 export async function prepareConsole(): Promise<void> {
   const told: string[] = [];
-  await keepUpToDate(BUILT, { build: buildConsole, print: (line) => void told.push(line) });
+  await keepUpToDate(BUILT, {
+    build: (directory) => buildConsole(directory),
+    print: (line) => void told.push(line),
+    progress: () => undefined,
+  });
   if (!existsSync(join(BUILT, "index.html"))) throw new Error(told.join("\n"));
 }
 
@@ -50,6 +60,11 @@ export async function serveConsole({
   rig = SCRIPTED,
   chains = [],
   wallets = "claimed",
+  isPlain = false,
+  users = null,
+  operators = null,
+  approvalTerms = {},
+  branding,
 }: {
   readonly clock?: Clock;
   readonly rig?: string;
@@ -57,6 +72,13 @@ export async function serveConsole({
   readonly chains?: readonly ChainSettings[];
   /** Whether wallets must sign in. */
   readonly wallets?: "claimed" | "proved";
+  /** True for an App without wallet tools. */
+  readonly isPlain?: boolean;
+  readonly users?: UserSettings | null;
+  readonly operators?: OperatorSettings | null;
+  /** Approval settings, by tool. */
+  readonly approvalTerms?: Readonly<Record<string, ApprovalTerms>>;
+  readonly branding?: Branding;
 } = {}): Promise<ConsoleService> {
   const loaded = await loadConfig({
     environment: {
@@ -75,17 +97,20 @@ export async function serveConsole({
     ...base,
     models: [rig, "demo/assistant"],
     wallets,
+    users,
+    branding,
     utilityModel: "demo/assistant",
     tools: {
       ...base.tools,
       builtIn: ["calculator", "current_time", "ask_user"],
       own: { walk: walkTool(arrived.promise), echo: echoTool() },
-      wallet: { chains: [CHAIN, ...chains] },
+      wallet: isPlain ? null : { chains: [CHAIN, ...chains] },
       client: { read_page: { description: "Reads the page", inputSchema: { type: "object" as const } } },
       approvals: {
         calculator: "always" as const,
         echo: (input: unknown) => JSON.stringify(input).includes('"asked"'),
       },
+      approvalTerms,
     },
   };
   const onFatal = (error: Error): never => {
@@ -94,7 +119,7 @@ export async function serveConsole({
   const store = await openSqliteStore({ directory: null, clock, onFatal });
   const model = new ScriptedModel();
   const server = await buildServer(
-    { ...config, apps: { default: app } },
+    { ...config, operators, apps: { default: app } },
     { logger: SILENT, onFatal, store, clock, models: { [rig]: model } },
   );
   const { url } = await server.listen();
@@ -128,9 +153,7 @@ function walkTool(arrived: Promise<void>) {
     description: "Walks somewhere",
     inputSchema: z.object({ to: z.string() }),
     async *execute({ to }) {
-      // A yielded value counts as progress once another one follows.
       yield { steps: 7 };
-      yield { steps: 8 };
       await arrived;
       yield `At ${to}`;
     },

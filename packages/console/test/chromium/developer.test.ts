@@ -198,7 +198,9 @@ describe.skipIf(await isWithoutChromium())("the developer's panel", { timeout: 6
   });
 
   it("shows no key in any command", async () => {
-    const { page } = await openPage(service.url, { viewport: DESK });
+    const { page, expectTrouble } = await openPage(service.url, { viewport: DESK });
+    // The service refuses the key, for the list of Apps.
+    expectTrouble(/401/);
     await page.goto("/");
     const settings = { key: "clq_a-key-that-nobody-may-see", app: null };
     await page.evaluate((text) => {

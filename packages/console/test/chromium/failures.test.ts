@@ -4,7 +4,7 @@ import type { Page } from "playwright-core";
 import { describe, expect, it } from "vitest";
 import { findViolationsInBothSchemes } from "../../../../test/browser/accessibility.ts";
 import { isWithoutChromium } from "../../../../test/browser/chromium.ts";
-import { createSystemClock } from "../../../server/src/wiring/clock.ts";
+import { createSystemClock } from "../../../engine/src/wiring/clock.ts";
 import {
   answers,
   composer,
@@ -17,6 +17,8 @@ import {
   say,
   sessionOf,
   threads,
+  openAdvanced,
+  openOperate,
 } from "./console-page.ts";
 import { serveConsole } from "./console-service.ts";
 import { useSharedConsole } from "./use-shared-console.ts";
@@ -54,7 +56,7 @@ describe.skipIf(isLeftOut)("the console when something goes wrong", { timeout: 6
     await expectSeen(side.getByRole("button", { name: "Reload the page" }));
     await expectAnswer(page, /^Hi\./);
     expect(await composer(page).isEditable()).toBe(true);
-    await page.getByRole("link", { name: "Operate" }).click();
+    await openOperate(page);
     await expectSeen(page.getByRole("main").getByRole("heading", { name: "This part could not be loaded." }));
     await page.unroute(/assets\/(?:developer-panel|operator-area)/);
     await page.getByRole("button", { name: "Reload the page" }).click();
@@ -179,6 +181,7 @@ describe.skipIf(isLeftOut)("the console when something goes wrong", { timeout: 6
     await say(page, "Hello");
     await sending.held;
     await page.getByRole("button", { name: "Settings" }).click();
+    await openAdvanced(page);
     await page.getByLabel("App key").fill("half of a key");
     sending.letGo();
     (await kept.service.model.next()).say("Hi.").finish();
@@ -204,7 +207,9 @@ describe.skipIf(isLeftOut)("the console when something goes wrong", { timeout: 6
     let asked = 0;
     await page.route("**/api/control/models*", async (route) => {
       asked += 1;
-      await (asked === 1 ? route.fulfill({ status: 404, body: "{}" }) : route.continue());
+      await (asked === 1
+        ? route.fulfill({ status: 404, body: '{"code":"app_not_found","detail":"No."}' })
+        : route.continue());
     });
     await openConsole(page);
     await page.getByRole("button", { name: "Models did not load. Try again" }).click();

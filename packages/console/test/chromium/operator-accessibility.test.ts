@@ -9,7 +9,7 @@ import { DESK, useOperator } from "./use-operator.ts";
 
 const PHONE = { width: 390, height: 844 };
 const NARROW = { width: 320, height: 700 };
-const VIEWS = ["overview", "sessions", "apps", "keys", "usage", "latency", "audit"] as const;
+const VIEWS = ["overview", "sessions", "apps", "keys", "usage", "latency", "feedback", "audit"] as const;
 const isLeftOut = await isWithoutChromium();
 
 describe.skipIf(isLeftOut)("the operators' area with something of everything", { timeout: 120_000 }, () => {
@@ -23,6 +23,9 @@ describe.skipIf(isLeftOut)("the operators' area with something of everything", {
       id,
       `A title that is ${"very ".repeat(15)}long, ${"and".repeat(30)}`,
     );
+    const [, answer] = (await operator.service.client.getState(id)).messages;
+    const comment = `A comment that is ${"very ".repeat(60)}long, ${"and".repeat(30)}`;
+    await operator.service.client.giveFeedback(id, answer!.id, { score: -1, comment, tags: ["too long"] });
     await operator.admin.createKey({
       apps: ["support", "trips"],
       name: "The web shop of somebody with a long name",

@@ -40,6 +40,8 @@ describe.skipIf(isLeftOut)("an operator with a key of their own", { timeout: 60_
     await card(page).getByRole("button", { name: "Approve" }).click();
     await expectGone(card(page));
     await expect.poll(async () => (await client.getState(id)).messages.at(-1)?.content).toContain("84");
+    const { tool_calls: calls } = (await client.getState(id)).messages.at(-1)!;
+    expect(calls?.[0]?.decision).toMatchObject({ status: "approved", by: "operator" });
 
     await page.getByRole("button", { name: "Delete" }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Delete permanently" }).click();

@@ -3,6 +3,7 @@
 import { createClient } from "@colloquy/client";
 import { createAdminClient } from "@colloquy/client/admin";
 import { randomUUID } from "node:crypto";
+import { buffer } from "node:stream/consumers";
 import type { Locator, Page, Request } from "playwright-core";
 import { describe, expect, it } from "vitest";
 import { isWithoutChromium } from "../../../../test/browser/chromium.ts";
@@ -41,6 +42,54 @@ describe.skipIf(isLeftOut)("the operators' area", { timeout: 60_000 }, () => {
     await page.getByRole("button", { name: "Forget the admin key" }).click();
     await expectSeen(page.getByLabel("Admin key"));
     expect(await kept()).not.toContain(ADMIN_KEY);
+  });
+
+  it("lists feedback with filters and pages, and downloads all of it as CSV", async () => {
+    const { service } = operator;
+    const ids = Array.from({ length: 3 }, () => randomUUID());
+    for (const [at, id] of ids.entries()) {
+      await service.client.sendMessage(id, "hello", { wait: true });
+      const [, answer] = (await service.client.getState(id)).messages;
+      const opinion =
+        at === 1 ? ({ score: 1 } as const) : ({ score: -1, comment: `Wrong ${at}`, tags: ["x"] } as const);
+      await service.client.giveFeedback(id, answer!.id, opinion);
+    }
+    const { page, expectTrouble } = await operator.openKeyed();
+    expectTrouble(/^download: /);
+    await page.goto("/#/operate/feedback");
+    const entries = rows(page, "Feedback");
+    await expect
+      .poll(() => entries.allInnerTexts())
+      .toEqual([
+        expect.stringMatching(/^Bad\s+Wrong 2\s+x\s+default\s+\S+…, turn 1/),
+        expect.stringMatching(/^Good\s+–\s+–\s+default/),
+        expect.stringMatching(/^Bad\s+Wrong 0\s+x\s+default/),
+      ]);
+    await page.getByLabel("Score").selectOption("Bad");
+    await expect.poll(() => entries.count()).toBe(2);
+    // The service has one entry in each page for this download.
+    await page.route("**/api/admin/feedback?*format=csv*", (route) =>
+      route.continue({ url: route.request().url().replace("limit=1000", "limit=1") }),
+    );
+    const [download] = await Promise.all([
+      page.waitForEvent("download"),
+      page.getByRole("button", { name: "Download CSV" }).click(),
+    ]);
+    expect(download.suggestedFilename()).toBe("feedback.csv");
+    const bytes = await buffer(await download.createReadStream());
+    // Excel reads the file as UTF-8 only with the byte order mark.
+    expect(bytes.subarray(0, 3)).toEqual(Buffer.from([0xef, 0xbb, 0xbf]));
+    const lines = bytes.subarray(3).toString().trim().split("\r\n");
+    expect(lines).toEqual([
+      expect.stringContaining("created_at,app,session_id"),
+      expect.stringContaining(`${ids[2]}`),
+      expect.stringContaining(`${ids[0]}`),
+    ]);
+    await page.getByLabel("App", { exact: true }).selectOption("trips");
+    await expectSeen(page.getByText("There is no such feedback."));
+    await page.getByLabel("App", { exact: true }).selectOption("All");
+    await entries.first().getByRole("link").click();
+    await page.waitForURL(new RegExp(`sessions/${ids[2]}$`));
   });
 
   it("explains how to enable the area if the service has none", async () => {

@@ -72,7 +72,7 @@ describe.skipIf(await isWithoutChromium())("the console", { timeout: 60_000 }, (
     await expect.poll(() => pencil.evaluate((button) => button === document.activeElement)).toBe(true);
   });
 
-  it("puts a rejected edit into the composer, with the reason", async () => {
+  it("keeps a rejected edit in its form, with the reason", async () => {
     const { page, expectTrouble } = await newChat();
     expectTrouble(/status of 429/);
     await talk(page, "Hello", "Hi.");
@@ -88,7 +88,9 @@ describe.skipIf(await isWithoutChromium())("the console", { timeout: 60_000 }, (
     await editor(page).fill("Good morning");
     await page.getByRole("button", { name: "Send", exact: true }).first().click();
     await expectSeen(page.getByText("Your message was not sent. Too many requests."));
-    await expect.poll(() => composer(page).inputValue()).toBe("Good morning");
+    await expect.poll(() => editor(page).inputValue()).toBe("Good morning");
+    expect(await composer(page).inputValue()).toBe("");
+    await editor(page).press("Escape");
     await expectSeen(said(page).getByText("Hello"));
   });
 

@@ -5,12 +5,12 @@ import { createClient, type Client } from "@colloquy/client";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createSystemClock } from "../../../server/src/wiring/clock.ts";
+import { createSystemClock } from "../../../engine/src/wiring/clock.ts";
 import { loadConfig } from "../../../server/src/config/load-config.ts";
-import type { Clock } from "../../../server/src/core/ports/driven/clock.ts";
+import type { Clock } from "../../../engine/src/core/ports/driven/clock.ts";
 import { buildServer } from "../../../server/src/wiring/server.ts";
-import { openSqliteStore } from "../../../server/src/store/sqlite/open.ts";
-import { ScriptedModel } from "../../../server/test/scripted-model.ts";
+import { openSqliteStore } from "../../../engine/src/store/sqlite/open.ts";
+import { ScriptedModel } from "../../../testing/src/models/scripted-model.ts";
 import { ADMIN_KEY, SCRIPTED } from "./console-service.ts";
 
 const SILENT = { debug() {}, info() {}, warn() {}, error() {} };

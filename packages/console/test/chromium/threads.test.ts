@@ -69,18 +69,24 @@ describe.skipIf(isLeftOut)("conversations", { timeout: 60_000 }, () => {
     }
     const { page, expectTrouble } = await open(service.url, { wallet: ACCOUNT });
     await page.setViewportSize(size);
-    if (name === "a phone") await page.getByRole("button", { name: "Menu" }).click();
+    if (name === "a phone") await page.getByRole("button", { name: "Menu", exact: true }).click();
     const titles = () => page.getByRole("listitem").getByRole("link").allInnerTexts();
     await expect.poll(titles, PATIENCE).toEqual(["Newest", "Older", "Oldest"]);
-    await page.getByRole("button", { name: "Pin Oldest" }).focus();
+    const menu = page.getByRole("button", { name: "Menu of Oldest" });
+    const choose = async (item: string) => {
+      await menu.focus();
+      await page.keyboard.press("Enter");
+      await expectSeen(page.getByRole("menuitem", { name: item, exact: true }));
+      await page.keyboard.press("ArrowDown");
+      await page.keyboard.press("Enter");
+    };
     const answered = page.waitForResponse("**/pin");
-    await page.keyboard.press("Enter");
+    await choose("Pin");
     const pinned = page.getByRole("region", { name: "Pinned" });
     await expectSeen(pinned.getByRole("link", { name: "Oldest" }));
     expect(await titles()).toEqual(["Oldest", "Newest", "Older"]);
-    const unpin = page.getByRole("button", { name: "Unpin Oldest" });
-    const isFocused = () => unpin.evaluate((button) => button === button.ownerDocument.activeElement);
-    expect(await isFocused()).toBe(true);
+    const isFocused = () => menu.evaluate((button) => button === button.ownerDocument.activeElement);
+    await expect.poll(isFocused, PATIENCE).toBe(true);
     await (await answered).finished();
     expect((await service.direct.listThreads(ACCOUNT)).threads[0]).toMatchObject({
       title: "Oldest",
@@ -93,17 +99,17 @@ describe.skipIf(isLeftOut)("conversations", { timeout: 60_000 }, () => {
       refused += 1;
       return route.fulfill({ status: 403, json: { code: "app_forbidden", detail: "Not you.", status: 403 } });
     });
-    const unpinOnce = page.getByRole("button", { name: "Unpin Oldest", disabled: false });
-    await expectSeen(unpinOnce);
-    await page.keyboard.press("Enter");
+    const busy = () => menu.getAttribute("aria-busy");
+    await expect.poll(busy, PATIENCE).toBe("false");
+    await choose("Unpin");
     await expectSeen(page.getByRole("alert").getByText("“Oldest” was not unpinned. Not you."));
-    await expectSeen(unpinOnce);
+    await expect.poll(busy, PATIENCE).toBe("false");
     expect(refused).toBe(1);
     expect(await titles()).toEqual(["Oldest", "Newest", "Older"]);
     expect(await isFocused()).toBe(true);
 
     await page.unroute("**/pin");
-    await page.keyboard.press("Enter");
+    await choose("Unpin");
     await expectGone(pinned);
     await expectGone(page.getByRole("alert"));
     expect(await titles()).toEqual(["Newest", "Older", "Oldest"]);
@@ -120,8 +126,9 @@ describe.skipIf(isLeftOut)("conversations", { timeout: 60_000 }, () => {
     await service.direct.renameThread(id, "Tea");
     const { page } = await open(service.url, { wallet: ACCOUNT });
     await page.setViewportSize({ width: 390, height: 844 });
-    await page.getByRole("button", { name: "Menu" }).click();
-    await page.getByRole("button", { name: "Delete Tea" }).click();
+    await page.getByRole("button", { name: "Menu", exact: true }).click();
+    await page.getByRole("button", { name: "Menu of Tea" }).click();
+    await page.getByRole("menuitem", { name: "Delete" }).click();
     const dialog = page.getByRole("dialog", { name: "Delete this conversation?" });
     const text = dialog.getByText("is deleted with all its messages");
     const edges = await Promise.all([dialog, text].map((part) => part.boundingBox()));

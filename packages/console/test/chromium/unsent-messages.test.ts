@@ -13,12 +13,19 @@ import {
   say,
   sessionOf,
   threads,
+  openOperate,
 } from "./console-page.ts";
 import { useSharedConsole } from "./use-shared-console.ts";
 
 const isLeftOut = await isWithoutChromium();
 
 const kept = useSharedConsole();
+
+const MAYBE = "Your message may have been sent.";
+
+/** Fails a request such that its outcome is unknown. */
+const unavailable = (route: Route): Promise<void> =>
+  route.fulfill({ status: 503, headers: { "retry-after": "60" }, body: "{}" });
 
 /** Holds back messages sent from now on, until the test refuses them. */
 async function holdSending(page: Page): Promise<{ readonly held: Promise<void>; refuse(): void }> {
@@ -113,7 +120,7 @@ describe.skipIf(isLeftOut)("an unsent message", { timeout: 60_000 }, () => {
     const sending = await holdSending(page);
     await say(page, "A");
     await sending.held;
-    await page.getByRole("link", { name: "Operate" }).click();
+    await openOperate(page);
     await expectSeen(page.getByLabel("Admin key"));
     await page.getByRole("link", { name: "New chat" }).click();
     await composer(page).fill("B");
@@ -132,6 +139,78 @@ describe.skipIf(isLeftOut)("an unsent message", { timeout: 60_000 }, () => {
     await composer(page).fill("I like steak");
     sending.refuse();
     await expectWritten(page, "tea\n\nI like steak");
+  });
+
+  it("is removed from the composer, with its error, once the conversation contains it", async () => {
+    const page = await openTalk(/503/);
+    await page.route("**/api/chat*", unavailable);
+    await say(page, "First");
+    const told = page.getByRole("alert").getByText(MAYBE);
+    await expectSeen(told);
+    await composer(page).fill("First\n\nand more");
+    // The service has received the message.
+    await kept.service.direct.sendMessage(await sessionOf(page), "First");
+    (await kept.service.model.next()).say("Two.").finish();
+    await expectAnswer(page, /^Two\./);
+    await expectGone(told);
+    await expectWritten(page, "and more");
+  });
+
+  it("keeps its error if the conversation contains only one of two messages with the same text", async () => {
+    const page = await openTalk(/503/);
+    const released = Promise.withResolvers<void>();
+    await page.route("**/api/chat*", async (route) => {
+      await released.promise;
+      await unavailable(route);
+    });
+    await say(page, "Go on");
+    await say(page, "Go on");
+    released.resolve();
+    await expectWritten(page, "Go on\n\nGo on");
+    await kept.service.direct.sendMessage(await sessionOf(page), "Go on");
+    (await kept.service.model.next()).say("Two.").finish();
+    await expectAnswer(page, /^Two\./);
+    await expectWritten(page, "Go on");
+    await expectSeen(page.getByRole("alert").getByText(MAYBE));
+  });
+
+  it("keeps its error if the matching message is another one that was sent", async () => {
+    const page = await openTalk(/503/);
+    const released = Promise.withResolvers<void>();
+    let isFirst = true;
+    await page.route("**/api/chat*", async (route) => {
+      if (!isFirst) return await unavailable(route);
+      isFirst = false;
+      await released.promise;
+      await route.continue();
+    });
+    await say(page, "Go on");
+    await say(page, "Go on");
+    const told = page.getByRole("alert").getByText(MAYBE);
+    await expectSeen(told);
+    released.resolve();
+    (await kept.service.model.next()).say("Two.").finish();
+    await expectAnswer(page, /^Two\./);
+    await expectGone(page.getByText("Sending…"));
+    await expectSeen(told);
+    await expectWritten(page, "Go on");
+  });
+
+  it("keeps its error if only an older message, loaded later, has the same text", async () => {
+    const page = await openTalk(/503/);
+    const released = Promise.withResolvers<void>();
+    await page.route("**/api/state*", async (route) => {
+      await released.promise;
+      await route.continue();
+    });
+    await page.route("**/api/chat*", unavailable);
+    await page.reload();
+    await say(page, "First");
+    await expectSeen(said(page).getByText("Sending…"));
+    released.resolve();
+    await expectAnswer(page, /^One\./);
+    await expectWritten(page, "First");
+    await expectSeen(page.getByRole("alert").getByText(MAYBE));
   });
 
   it("is reported beside earlier failures", async () => {
@@ -163,9 +242,9 @@ describe.skipIf(isLeftOut)("an unsent message", { timeout: 60_000 }, () => {
   });
 
   /** Opens a page at an existing conversation and allows refusals. */
-  async function openTalk(): Promise<Page> {
+  async function openTalk(trouble = /429/): Promise<Page> {
     const { page, expectTrouble } = await kept.loadAnew();
-    expectTrouble(/429/);
+    expectTrouble(trouble);
     await say(page, "First");
     (await kept.service.model.next()).say("One.").finish();
     await expectAnswer(page, /^One\./);

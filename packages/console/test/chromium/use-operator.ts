@@ -1,8 +1,8 @@
 // The operators' area on a service with several Apps, with the admin key.
 
 import { createAdminClient, type AdminClient } from "@colloquy/client/admin";
-import { createSystemClock } from "../../../server/src/wiring/clock.ts";
-import type { Clock } from "../../../server/src/core/ports/driven/clock.ts";
+import { createSystemClock } from "../../../engine/src/wiring/clock.ts";
+import type { Clock } from "../../../engine/src/core/ports/driven/clock.ts";
 import { RoundRobin } from "../../../server/test/round-robin.ts";
 import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
 import { expectGone, expectSeen } from "./console-page.ts";

@@ -11,6 +11,7 @@ import { prepareConsole, serveConsole, type ConsoleService } from "./console-ser
 import { givePageWallet, type WalletCall } from "./page-wallet.ts";
 
 const isLeftOut = await isWithoutChromium();
+const DAY_MS = 24 * 60 * 60_000;
 const DECLINED = { code: 4001, message: "User rejected the request." };
 
 describe.skipIf(isLeftOut)("the browser's wallet", { timeout: 60_000 }, () => {
@@ -24,9 +25,10 @@ describe.skipIf(isLeftOut)("the browser's wallet", { timeout: 60_000 }, () => {
   }, 120_000);
   afterAll(() => Promise.all([proved?.stop(), claimed?.stop()]));
 
-  async function withWallet(service: ConsoleService, declines = false) {
+  async function withWallet(service: ConsoleService, { declines = false, clockOffMs = 0 } = {}) {
     const account = newAccount();
     const watched = await open(service.url);
+    if (clockOffMs !== 0) await watched.context.clock.setFixedTime(Date.now() + clockOffMs);
     const calls = await givePageWallet(watched.context, async ({ method, params = [] }: WalletCall) => {
       if (method === "eth_requestAccounts") return [account.address.toLowerCase()];
       if (method === "eth_chainId") return "0x1";
@@ -65,6 +67,17 @@ describe.skipIf(isLeftOut)("the browser's wallet", { timeout: 60_000 }, () => {
     await expectSeen(button(page, "Connect a wallet"));
   });
 
+  it.each([
+    ["ahead", DAY_MS],
+    ["behind", -DAY_MS],
+  ])("signs in although the browser's clock is a day %s", async (_how, clockOffMs) => {
+    const { page, calls, expectTrouble } = await withWallet(proved, { clockOffMs });
+    expectTrouble(/40[34]/);
+    await connect(page);
+    await expectSeen(button(page, /^Wallet 0x/));
+    expect(signed(calls)).toBe(1);
+  });
+
   it("is connected without a signature where the App requires none", async () => {
     const { page, calls } = await withWallet(claimed);
     await connect(page);
@@ -73,7 +86,7 @@ describe.skipIf(isLeftOut)("the browser's wallet", { timeout: 60_000 }, () => {
   });
 
   it("stays unconnected if the user declines to sign", async () => {
-    const { page, expectTrouble } = await withWallet(proved, true);
+    const { page, expectTrouble } = await withWallet(proved, { declines: true });
     expectTrouble(/403/);
     await connect(page);
     await expectSeen(page.getByText("You declined in the wallet. Nothing was sent or signed."));

@@ -4,10 +4,12 @@ import { rollDice } from "./tools/roll-dice.ts";
 export default defineConfig({
   apps: {
     default: {
-      // Needs no key. A provider's key and one of its models bring a real one: see README.md.
+      // Needs no provider key. README.md explains how to use another model.
       models: ["demo/assistant"],
       instructions: "You lead a game. Roll the dice with your tool, and never make up a result.",
       tools: { roll_dice: rollDice },
+      // What a new conversation offers. The demo model calls a tool when a message says so.
+      suggestions: ['Call roll_dice {"count": 3}', "What tools do you have?", "Count to 20"],
       // After a crash, a call that only reads may run again.
       effects: { roll_dice: "read" },
       // Only users who sign in with a wallet may bind conversations to it.

@@ -85,6 +85,19 @@ it("gives each failed answer its own reason, and attaches a notice to the messag
   expect(after.map(({ notices }) => notices.map(({ code }) => code))).toEqual([[], ["note"], ["later"]]);
 });
 
+it("attaches the reason of a failed turn to the answer of that turn, whatever their times are", () => {
+  const messages = [
+    message("a", 1, { status: "failed", turn: 1 }),
+    message("b", 1, { status: "failed", turn: 2 }),
+  ];
+  const ofTurn = (id: string, turn: number): SystemEvent => {
+    const { payload, ...rest } = event(id, 1, "error");
+    return { ...rest, payload: { ...payload, turn } };
+  };
+  const after = displayMessages([], shown({ messages, system_events: [ofTurn("x", 2), ofTurn("y", 1)] }));
+  expect(after.map(({ failure }) => failure?.code)).toEqual(["y", "x"]);
+});
+
 it("puts a call where it was made, and ends with a text part that can grow", () => {
   const call = (id: string, offset?: number) =>
     ({

@@ -69,8 +69,8 @@ function hasSame(one: readonly unknown[], other: readonly unknown[]): boolean {
 }
 
 /**
- * Assigns a notice to the newest message at the time of its arrival. Turns run one after another and each
- * failed turn reports a reason, so the first failure after the start of an answer belongs to that answer.
+ * Assigns a notice to the newest message at the time of its arrival, and a failure to the answer of its turn. Failures
+ * from an older service have no turn: the first one after the start of an answer is assigned to it.
  */
 function noticesByMessage({ messages, system_events }: Shown): {
   readonly failures: ReadonlyMap<string, Notice>;
@@ -78,14 +78,16 @@ function noticesByMessage({ messages, system_events }: Shown): {
 } {
   const errors = noticesOf(system_events.filter(({ type }) => type === "error"));
   const failures = new Map<string, Notice>();
-  for (const { id, status, created_at } of messages) {
-    const failure = status === "failed" && errors.find((error) => error.created_at >= created_at);
+  for (const { id, status, turn, created_at } of messages) {
+    const isOf = (error: Notice): boolean =>
+      error.turn === undefined ? error.created_at >= created_at : error.turn === turn;
+    const failure = status === "failed" && errors.find(isOf);
     if (failure) failures.set(id, failure);
   }
   const reasons = new Set([...failures.values()].map(({ id }) => id));
   const notices = new Map<string, Notice[]>();
   for (const notice of noticesOf(system_events)) {
-    const message = messages.findLast(({ created_at }) => created_at <= notice.created_at);
+    const message = messages.filter(({ created_at }) => created_at <= notice.created_at).at(-1);
     if (message === undefined || reasons.has(notice.id)) continue;
     notices.set(message.id, [...(notices.get(message.id) ?? []), notice]);
   }

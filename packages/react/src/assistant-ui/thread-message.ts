@@ -2,6 +2,7 @@
 
 import type { ThreadMessageLike } from "@assistant-ui/react";
 import {
+  mayUserDecide,
   messageParts,
   type Message,
   type PendingAction,
@@ -9,6 +10,7 @@ import {
   type ToolCallStatus,
   type ToolResult,
 } from "@colloquy/client";
+import { completeAttachment } from "./attachment-adapter.ts";
 import type { DisplayMessage } from "./display-messages.ts";
 
 /** The `artifact` of a tool call: fields that assistant-ui does not have. */
@@ -31,20 +33,34 @@ export const NOTICE_PART = "colloquy-notice";
 
 export function threadMessage(shown: DisplayMessage): ThreadMessageLike {
   const { message, notices, inReplyTo } = shown;
-  const { status, data, sources, has_reasoning: hasReasoning } = message;
+  const { status, data, sources, has_reasoning: hasReasoning, feedback, steering } = message;
   const common = {
     id: message.id,
     createdAt: new Date(message.created_at),
-    metadata: { custom: { status, inReplyTo, data, sources, hasReasoning } },
+    metadata: { custom: { status, steering: steering?.status, inReplyTo, data, sources, hasReasoning } },
   };
   const told = notices.map((notice) => ({ type: "data", name: NOTICE_PART, data: notice }) as const);
-  if (message.sender === "user")
-    return { ...common, role: "user", content: [...told, textPart(message.content)] };
+  if (message.sender === "user") {
+    const { attachments = [] } = message;
+    return {
+      ...common,
+      role: "user",
+      content: [...told, textPart(message.content)],
+      attachments: attachments.map(completeAttachment),
+    };
+  }
   return {
     ...common,
     role: "assistant",
     content: [...told, ...answerParts(shown)],
     status: messageStatus(shown),
+    ...(feedback !== undefined &&
+      feedback.score !== 0 && {
+        metadata: {
+          ...common.metadata,
+          submittedFeedback: { type: feedback.score > 0 ? "positive" : "negative" } as const,
+        },
+      }),
   };
 }
 
@@ -123,7 +139,7 @@ function argumentsOf(input: unknown): Arguments {
 function asked(action: PendingAction): Pick<ToolCallPart, "approval" | "interrupt"> {
   switch (action.kind) {
     case "approval":
-      return { approval: { id: action.id } };
+      return mayUserDecide(action) ? { approval: { id: action.id } } : {};
     case "question": {
       const { question, choices } = action.request;
       const options = choices.map((label, at) => ({ id: String(at), kind: "allow-once", label }));

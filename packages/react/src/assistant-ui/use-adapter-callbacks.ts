@@ -3,6 +3,7 @@ import {
   type AppendMessage,
   type ExternalStoreAdapter,
   type ExternalThreadQueueAdapter,
+  type FeedbackAdapter,
 } from "@assistant-ui/react";
 import {
   answeredQuestion,
@@ -15,27 +16,39 @@ import {
 import { useMemo } from "react";
 import { useColloquy } from "../colloquy-provider.tsx";
 import { decisionOf, isDecision } from "./action-decision.ts";
+import { attachmentIds } from "./attachment-adapter.ts";
 import { useLatest } from "../use-latest.ts";
 
 export interface AdapterCallbacks {
+  /** Stores feedback on an answer. */
+  readonly feedback: FeedbackAdapter;
   readonly adapter: Pick<
     ExternalStoreAdapter,
     "onNew" | "onEdit" | "onReload" | "onCancel" | "onRespondToToolApproval" | "onResumeToolCall"
   >;
-  /** Sends messages while the assistant is working. Keeps no queue itself, because the service has one. */
+  /** Sends messages while the assistant is busy. The queue itself is in the service. */
   readonly queue: ExternalThreadQueueAdapter;
 }
 
 type Report = (error: Error, text?: string) => void;
-/** `replaces` is the id of the message that it replaces, `null` for a new one. */
+/** Effect of a message that is sent while the assistant is busy (`SendOptions.busy`). */
+export type Busy = NonNullable<SendOptions["busy"]>;
+
+/**
+ * Called when a message is sent. `replaces` is the id of the replaced message; `null` for a new message.
+ * `attachments` are the ids of its files. `busy` is the effect that the user chose; `null` for the App's
+ * `onBusy`.
+ */
 export type OnSend = (
   text: string,
   sent: Promise<unknown>,
   idempotencyKey: string,
   replaces: string | null,
+  attachments: readonly string[],
+  busy: Busy | null,
 ) => void;
 
-/** Returns assistant-ui's callbacks for a session. The same object as long as the session is. */
+/** Returns assistant-ui's callbacks for a session. Memoized until the session changes. */
 export function useAdapterCallbacks(
   session: LiveSession,
   sendOptions: Pick<SendOptions, "clientId" | "clientTools" | "responseSchema" | "userState"> | undefined,
@@ -45,33 +58,55 @@ export function useAdapterCallbacks(
   const { client, publicKey } = useColloquy();
   const latest = useLatest({ ...sendOptions, ...(publicKey !== null && { publicKey }) });
   return useMemo(() => {
-    const send = async (text: string, replaces: string | null): Promise<void> => {
+    const send = async (
+      text: string,
+      replaces: string | null,
+      attachments: readonly string[],
+      busy: Busy | null = null,
+    ): Promise<void> => {
       try {
         // Any unique id.
         const idempotencyKey = client.session().id;
-        const options = { ...latest.current, idempotencyKey, ...(replaces !== null && { replaces }) };
+        const options = {
+          ...latest.current,
+          idempotencyKey,
+          ...(replaces !== null && { replaces }),
+          ...(attachments.length > 0 && { attachments }),
+          ...(busy !== null && { busy }),
+        };
         const sent = session.send(text, options);
-        onSend(text, sent, idempotencyKey, replaces);
+        onSend(text, sent, idempotencyKey, replaces, attachments, busy);
         await sent;
       } catch (error) {
         report(error as Error, text);
-        // Restores the text to the composer.
+        // Tells assistant-ui to restore the text to the composer.
         throw new MessageNotSentError((error as Error).message);
       }
     };
     return {
       adapter: {
-        onNew: (message) => send(textOf(message), null),
-        onEdit: (message) => send(textOf(message), message.sourceId),
+        onNew: (message) => send(textOf(message), null, attachmentIds(message)),
+        onEdit: (message) => send(textOf(message), message.sourceId, filesOfEdit(session, message)),
         onReload: async (_parentId, { sourceId }) => {
-          const question = questionOf(session, sourceId);
-          // `send` has reported a failure.
-          if (question !== null) await send(question.content, question.id).catch(() => undefined);
+          const question = await loadedQuestion(session, sourceId).catch((error: Error) => report(error));
+          if (!question) return;
+          const files = (question.attachments ?? []).map(({ id }) => id);
+          // `send` reports failures.
+          await send(question.content, question.id, files).catch(() => undefined);
         },
         onCancel: () => interrupted(session, report),
         ...actionCallbacks(session, report),
       },
-      queue: queueOf((message) => void send(textOf(message), null).catch(() => undefined)),
+      feedback: {
+        submit: ({ message, type }) => {
+          const score = type === "positive" ? 1 : -1;
+          client.giveFeedback(session.id, message.id, { score }).catch((error: Error) => report(error));
+        },
+      },
+      queue: queueOf(
+        (message, busy) =>
+          void send(textOf(message), null, attachmentIds(message), busy).catch(() => undefined),
+      ),
     };
   }, [client, session, latest, report, onSend]);
 }
@@ -116,25 +151,48 @@ function actionCallbacks(session: LiveSession, report: Report) {
   } satisfies Partial<AdapterCallbacks["adapter"]>;
 }
 
-function queueOf(take: (message: AppendMessage) => void): ExternalThreadQueueAdapter {
+/** Converts the option `steer` of `composer().send`; `null` if it is not set. */
+function busyOf({ steer }: AppendMessage): Busy | null {
+  if (steer === undefined) return null;
+  return steer ? "steer" : "enqueue";
+}
+
+function queueOf(take: (message: AppendMessage, busy: Busy | null) => void): ExternalThreadQueueAdapter {
   const nothing = (): void => undefined;
   return {
     items: [],
     steerItems: [],
-    enqueue: take,
-    steer: take,
+    enqueue: (message) => take(message, busyOf(message)),
+    // assistant-ui calls this even if `steer` is not set.
+    steer: (message) => take(message, busyOf(message)),
     move: nothing,
     edit: nothing,
     remove: nothing,
   };
 }
 
-/** Returns the question that a message answers; `null` if it is not known. */
+/** Like `questionOf`, but loads earlier messages if the question is not loaded. */
+async function loadedQuestion(session: LiveSession, answerId: string | null): Promise<Message | null> {
+  const question = questionOf(session, answerId);
+  if (question !== null) return question;
+  await session.loadEarlier();
+  return questionOf(session, answerId);
+}
+
+/** Returns the question that a message answers; `null` if unknown. */
 function questionOf(session: LiveSession, answerId: string | null): Message | null {
   const messages = session.getSnapshot()?.messages ?? [];
   const index = messages.findIndex(({ id }) => id === answerId);
   const before = messages[index - 1];
-  return answeredQuestion(messages, index) ?? (before?.sender === "user" ? before : null);
+  const isBefore = before?.sender === "user" && before.turn === messages[index]?.turn;
+  return answeredQuestion(messages, index) ?? (isBefore ? before : null);
+}
+
+/** Returns the file ids in an edit form; those of the edited message if the form does not list files. */
+function filesOfEdit(session: LiveSession, message: AppendMessage): readonly string[] {
+  if (message.attachments !== undefined) return attachmentIds(message);
+  const edited = session.getSnapshot()?.messages.find(({ id }) => id === message.sourceId);
+  return (edited?.attachments ?? []).map(({ id }) => id);
 }
 
 function textOf({ content }: AppendMessage): string {

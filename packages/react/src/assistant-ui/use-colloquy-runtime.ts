@@ -7,6 +7,7 @@ import type { SendOptions } from "@colloquy/client";
 import { useCallback, useMemo, useState } from "react";
 import { useColloquy } from "../colloquy-provider.tsx";
 import { useSession, useToolProgress } from "../use-session.ts";
+import { attachmentAdapter } from "./attachment-adapter.ts";
 import type { DisplayMessage } from "./display-messages.ts";
 import { threadMessage } from "./thread-message.ts";
 import { useDisplayMessages } from "./use-display-messages.ts";
@@ -15,10 +16,11 @@ import { useThreadListAdapter } from "./use-thread-list-adapter.ts";
 import { useAdapterCallbacks, type OnSend } from "./use-adapter-callbacks.ts";
 
 export interface ColloquyRuntimeOptions {
-  /** The session to show. Without it the runtime keeps track itself and starts with a new one. */
+  /** The session to show. If absent, the runtime starts with a new session and tracks changes itself. */
   readonly sessionId?: string | undefined;
-  /** Called when the user switches to another thread or starts a new one. With `sessionId`, you must show
-   * that session.
+  /**
+   * Called when the user switches to another thread or starts one. With `sessionId`, you must show that
+   * session.
    */
   readonly onSessionChange?: ((id: string) => void) | undefined;
   /**
@@ -26,18 +28,24 @@ export interface ColloquyRuntimeOptions {
    * keystroke and each delta, so hundreds of them slow a page down.
    */
   readonly newest?: number | undefined;
+  /**
+   * Number of newest messages to omit, for a page that shows an earlier part of a conversation; 0 by default.
+   * While it is greater than 0, answers cannot be reloaded.
+   */
+  readonly leftOut?: number | undefined;
   /** Sent with each message, in addition to the provider's wallet. */
   readonly sendOptions?:
     | Pick<SendOptions, "clientId" | "clientTools" | "responseSchema" | "userState">
     | undefined;
   /**
-   * Called when a message is sent: `sent` resolves once the service has stored it, and rejects if it has not
-   * or the outcome is unknown. Within 24 hours it can be sent again under `idempotencyKey`, also by another
-   * page, and is stored once. `replaces` is the id of the message that it replaces: it was edited, or its
-   * answer is generated again; `null` for a new message.
+   * Called when a message is sent. `sent` resolves once the service has stored it, and rejects if it was not
+   * stored or the outcome is unknown. For 24 hours, any page can send it again with `idempotencyKey` without
+   * storing it twice. `replaces` is the id of the message that an edit or a regeneration replaces; `null`
+   * for a new message. `busy` is the effect that the user chose for a message to a busy assistant; `null`
+   * for the App's `onBusy`.
    */
   readonly onSend?: OnSend | undefined;
-  /** Called when an action of the user failed or was refused; `text` is the message that was not sent. */
+  /** Called when an action of the user fails or is rejected. `text` is the message that was not sent. */
   readonly onError?: ((error: Error, failed: { readonly text: string | null }) => void) | undefined;
 }
 
@@ -61,24 +69,33 @@ export function useColloquyRuntime(options: ColloquyRuntimeOptions = {}): Assist
   );
   const { snapshot, connection, session } = useSession(current);
   const all = useDisplayMessages(snapshot, useToolProgress(current));
-  const { newest = all.length } = options;
-  const messages = useMemo(() => (newest < all.length ? all.slice(all.length - newest) : all), [all, newest]);
+  const { newest = all.length, leftOut = 0 } = options;
+  const messages = useMemo(
+    () =>
+      newest < all.length || leftOut > 0
+        ? all.slice(Math.max(0, all.length - newest), all.length - leftOut)
+        : all,
+    [all, newest, leftOut],
+  );
   const threadList = useThreadListAdapter(current, show, report);
   const callbacks = useAdapterCallbacks(session, options.sendOptions, report, onSend);
+  const attachments = useMemo(() => attachmentAdapter(session), [session]);
   const isRunning = snapshot?.is_processing ?? false;
   const isLoading = snapshot === null && connection.state !== "failed";
   const adapter = useMemo(
     (): ExternalStoreAdapter<DisplayMessage> => ({
       ...callbacks.adapter,
+      // The last shown message is not the newest: reloading it would remove all later messages.
+      ...(leftOut > 0 && { onReload: undefined }),
       messages,
       isRunning,
       isLoading,
       convertMessage: threadMessage,
-      // The service queues messages sent while the assistant is working, according to the App's `onBusy`.
+      // While the assistant is busy, the service queues messages or steers the turn with them.
       queue: isRunning ? callbacks.queue : undefined,
-      adapters: { threadList },
+      adapters: { threadList, feedback: callbacks.feedback, attachments },
     }),
-    [callbacks, messages, isRunning, isLoading, threadList],
+    [callbacks, messages, leftOut, isRunning, isLoading, threadList, attachments],
   );
   return useExternalStoreRuntime(adapter);
 }

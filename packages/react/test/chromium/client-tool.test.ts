@@ -8,7 +8,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { createClient, type Snapshot } from "@colloquy/client";
 import { isWithoutChromium } from "../../../../test/browser/chromium.ts";
 import { useChromium } from "../../../../test/browser/use-chromium.ts";
-import { CLAIM_MS } from "../../../server/src/core/commands/claim-action.ts";
+import { CLAIM_MS } from "../../../engine/src/core/commands/claim-action.ts";
 import { FaultProxy } from "../../../client/test/fault-proxy.ts";
 import { Program } from "../../../server/test/black-box/server.ts";
 import { ProviderServer, writeEvents } from "../../../server/test/provider-server.ts";

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { createClient, type Client, type Snapshot } from "@colloquy/client";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { findViolationsInBothSchemes } from "../../../../test/browser/accessibility.ts";
 import { isWithoutChromium } from "../../../../test/browser/chromium.ts";
 import { useChromium } from "../../../../test/browser/use-chromium.ts";
 import { Program } from "../../../server/test/black-box/server.ts";
@@ -94,7 +95,7 @@ describe.skipIf(isLeftOut)("useChat with DefaultChatTransport", { timeout: 90_00
     expect(messages.map(({ status }) => status)).toEqual(["complete", "complete"]);
     expect(await log(page).locator("p").allTextContents()).toEqual([
       "count to 60",
-      ...(messages[1]?.content ?? "").split(/(?<=20|40)(?=\n\n)/),
+      ...(messages[1]?.content ?? "").split(/(?<=20|40)\n\n/),
     ]);
     const shown = await log(page).textContent();
     await page.reload();
@@ -120,6 +121,7 @@ describe.skipIf(isLeftOut)("useChat with DefaultChatTransport", { timeout: 90_00
     await rest(page);
     await say(page, "what is 5 * 5?");
     await button(page, "Deny").waitFor();
+    expect(await findViolationsInBothSchemes(page)).toEqual([]);
     await page.reload();
     await button(page, "Deny").click();
     await see(page, "The user denied this call.");
@@ -180,7 +182,7 @@ describe.skipIf(isLeftOut)("useChat with DefaultChatTransport", { timeout: 90_00
     await rest(page);
     const { messages } = await stateOf(page);
     const shown = await log(page).locator("article.assistant p").allTextContents();
-    expect(shown.join("")).toBe(messages[1]?.content);
+    expect(shown.join("\n\n")).toBe(messages[1]?.content);
     expect(messages[1]?.content.match(/\d+/g)).toEqual(Array.from({ length: 60 }, (_, at) => String(at + 1)));
   });
 });

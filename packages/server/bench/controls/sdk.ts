@@ -1,8 +1,11 @@
-// The AI SDK alone, over the same model: the cost of a turn without storing or sending anything.
+// The AI SDK alone, over the same model: the cost of a turn, and of streaming text, without storing or
+// sending anything.
 
-import { streamText } from "ai";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { LanguageModelV4 } from "@ai-sdk/provider";
+import { experimental_streamLanguageModelCall, streamText } from "ai";
 import { createBenchModel } from "../models.ts";
-import { serveRole } from "../role.ts";
+import { heapAfterGc, serveRole } from "../role.ts";
 
 export interface SdkInput {
   /** Number of concurrent calls. */
@@ -17,7 +20,33 @@ export interface SdkResult {
   readonly latencies: readonly number[];
 }
 
-const handlers = () => ({ run });
+/** Reads endless text: the model's own stream, the SDK's call that the service makes, or `streamText`. */
+const READERS = {
+  "the model alone": async (model: LanguageModelV4, signal: AbortSignal) => {
+    const { stream } = await model.doStream({
+      prompt: [{ role: "user", content: [{ type: "text", text: "stream" }] }],
+      abortSignal: signal,
+    });
+    await drain(stream);
+  },
+  "the SDK's call": async (model: LanguageModelV4, signal: AbortSignal) => {
+    const { stream } = await experimental_streamLanguageModelCall({
+      model,
+      messages: [{ role: "user", content: "stream" }],
+      tools: {},
+      abortSignal: signal,
+    });
+    await drain(stream);
+  },
+  streamText: async (model: LanguageModelV4, signal: AbortSignal) => {
+    const result = streamText({ model, prompt: "stream", maxRetries: 0, abortSignal: signal });
+    await drain(result.textStream);
+  },
+} as const;
+
+export type SdkReader = keyof typeof READERS;
+
+const handlers = () => ({ run, streamFor, heapOf });
 
 export type SdkHandlers = ReturnType<typeof handlers>;
 
@@ -42,4 +71,45 @@ async function run({ inFlight, warmUpMs, measuredMs }: SdkInput): Promise<SdkRes
   };
   await Promise.all(Array.from({ length: inFlight }, loop));
   return { perSecond: latencies.length / (measuredMs / 1000), latencies };
+}
+
+/** Returns the memory in bytes of `streams` concurrent `streamText` calls after `measuredMs`. */
+async function heapOf(input: { readonly streams: number; readonly measuredMs: number }): Promise<number> {
+  const { model } = createBenchModel();
+  const stop = new AbortController();
+  const start = (count: number) =>
+    Array.from({ length: count }, () => READERS.streamText(model, stop.signal).catch(() => undefined));
+  const reads = start(50);
+  const before = await heapAfterGc();
+  reads.push(...start(input.streams));
+  await sleep(input.measuredMs);
+  const bytes = (await heapAfterGc()) - before;
+  stop.abort();
+  await Promise.all(reads);
+  return bytes;
+}
+
+/** Returns the milliseconds of processor that `streams` concurrent answers cost in `measuredMs`. */
+async function streamFor(input: {
+  readonly reader: SdkReader;
+  readonly streams: number;
+  readonly warmUpMs: number;
+  readonly measuredMs: number;
+}): Promise<number> {
+  const { model } = createBenchModel();
+  const stop = new AbortController();
+  const reads = Array.from({ length: input.streams }, () =>
+    READERS[input.reader](model, stop.signal).catch(() => undefined),
+  );
+  await sleep(input.warmUpMs);
+  const before = process.cpuUsage();
+  await sleep(input.measuredMs);
+  const { user, system } = process.cpuUsage(before);
+  stop.abort();
+  await Promise.all(reads);
+  return (user + system) / 1000;
+}
+
+async function drain(values: AsyncIterable<unknown>): Promise<void> {
+  for await (const _value of values);
 }

@@ -15,10 +15,53 @@ export type RequestPlan =
       /** Whole header lines, each with its line end; none when absent. */
       readonly headers?: string;
     }
-  /** Like `chat`, as the AI SDK's client sends it: with the conversation so far. */
-  | { readonly kind: "ai-sdk"; readonly messagesPerSession: number; readonly text: string }
+  /** Like `chat`, through this protocol. */
+  | {
+      readonly kind: "protocol";
+      readonly protocol: keyof typeof PROTOCOLS;
+      readonly messagesPerSession: number;
+      readonly text: string;
+    }
   /** Reads the state of a new session each time. */
   | { readonly kind: "random state" };
+
+type Body = (session: string, texts: readonly string[]) => object;
+
+/** Requests by protocol. `texts` are the user's messages so far, of which the last is new. */
+const PROTOCOLS = {
+  "ai-sdk": ["/api/ai-sdk/chat", aiSdkBody],
+  "ag-ui": ["/api/ag-ui", agUiBody],
+  responses: ["/v1/responses", (session, texts) => responseBody(session, texts)],
+  "streamed responses": ["/v1/responses", (session, texts) => responseBody(session, texts, true)],
+  "chat completions": ["/v1/chat/completions", (session, texts) => completionBody(session, texts)],
+  "streamed chat completions": [
+    "/v1/chat/completions",
+    (session, texts) => completionBody(session, texts, true),
+  ],
+} as const satisfies Record<string, readonly [path: string, body: Body]>;
+
+function aiSdkBody(id: string, texts: readonly string[]): object {
+  const messages = texts.map((text) => ({
+    id: randomSessionId(),
+    role: "user",
+    parts: [{ type: "text", text }],
+  }));
+  return { id, messages, trigger: "submit-message" };
+}
+
+function agUiBody(threadId: string, texts: readonly string[]): object {
+  const messages = texts.map((content) => ({ id: randomSessionId(), role: "user", content }));
+  return { threadId, runId: randomSessionId(), messages };
+}
+
+function responseBody(session: string, texts: readonly string[], stream = false): object {
+  return { model: "default", conversation: `conv_${session}`, input: texts.at(-1), stream };
+}
+
+function completionBody(session: string, texts: readonly string[], stream = false): object {
+  const messages = texts.map((content) => ({ role: "user", content })).slice(-1);
+  return { model: "default", metadata: { conversation_id: `conv_${session}` }, messages, stream };
+}
 
 const HOST = "Host: 127.0.0.1\r\n";
 
@@ -29,15 +72,14 @@ export function requestsOf(plan: RequestPlan): () => string {
       return () => plan.request;
     case "random state":
       return () => getRequest("/api/state", randomSessionId());
-    case "ai-sdk": {
-      let [id, messages, serial] = ["", [] as object[], 0];
+    case "protocol": {
+      const [path, bodyOf] = PROTOCOLS[plan.protocol];
+      let [id, texts, serial] = ["", [] as string[], 0];
       return () => {
-        if (messages.length % plan.messagesPerSession === 0) [id, messages] = [randomSessionId(), []];
+        if (texts.length % plan.messagesPerSession === 0) [id, texts] = [randomSessionId(), []];
         serial += 1;
-        const parts = [{ type: "text", text: `${plan.text} ${serial}` }];
-        messages.push({ id: randomSessionId(), role: "user", parts });
-        const body = JSON.stringify({ id, messages, trigger: "submit-message" });
-        return jsonRequest("POST", "/api/ai-sdk/chat", id, body);
+        texts.push(`${plan.text} ${serial}`);
+        return jsonRequest("POST", path, id, JSON.stringify(bodyOf(id, texts)));
       };
     }
     case "chat": {

@@ -4,10 +4,13 @@
 import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { getRequest, postRequest, randomSessionId } from "../load/requests.ts";
+import type { SdkHandlers, SdkReader } from "../controls/sdk.ts";
+import { RoleProcess } from "../role.ts";
 import { checkStatuses, type RowContext } from "../rows/row.ts";
 import type { Row } from "../table.ts";
 import {
   BUSES,
+  until,
   untilCalls,
   withServers,
   type BenchNode,
@@ -31,8 +34,28 @@ interface Used {
 
 export async function measureCosts(context: RowContext): Promise<readonly Row[]> {
   if (process.platform !== "linux") return [];
-  const rows: Row[] = [];
+  const rows: Row[] = [...(await measureSdk(context))];
   for (const bus of BUSES) rows.push(...(await measureOn(bus, context)));
+  return rows;
+}
+
+/** Measures the parts of the cost that are not the service's. */
+async function measureSdk({ warmUpMs, measuredMs }: RowContext): Promise<readonly Row[]> {
+  const rows: Row[] = [];
+  for (const reader of ["the model alone", "the SDK's call", "streamText"] satisfies SdkReader[]) {
+    const sdk = new RoleProcess<SdkHandlers>("sdk", null);
+    const nodesMs = await sdk.ask("streamFor", { reader, streams: STREAMING, warmUpMs, measuredMs });
+    await sdk.stop();
+    const seconds = (STREAMING * measuredMs) / 1000;
+    rows.push({
+      name: `cost of a second of streaming text (20 deltas), ${reader}`,
+      colloquy: "–",
+      control: `${((nodesMs * 1000) / seconds).toFixed(0)} µs of processor`,
+      ratio: `at ${STREAMING} seconds of text/s`,
+      target: "none",
+      met: true,
+    });
+  }
   return rows;
 }
 
@@ -41,11 +64,18 @@ function measureOn(bus: BusName, context: RowContext): Promise<readonly Row[]> {
     const database = await servers.postgres.createDatabase();
     const nodes = await servers.startNodes(context, database, 2);
     const use = () => usedBy(servers, database, nodes);
-    const turns = await runTurns(context, nodes, use);
     const ids = await beginStreaming(context, nodes);
     const streamed = await over(context, use);
     await readAcross(context, nodes, ids);
     const read = await over(context, use);
+    await endStreaming(context, nodes, ids);
+    // Last, because the search index reads its messages afterwards.
+    const turns = await runTurns(context, nodes, use);
+    const unread = () => countOf(servers, database, "SELECT count(*) FROM search_jobs");
+    const messages = await unread();
+    const indexed = await during(use, async () => {
+      await until("all messages are indexed", async () => ((await unread()) === 0 ? true : null));
+    });
     const seconds = (STREAMING * context.measuredMs) / 1000;
     return [
       costRow(
@@ -65,6 +95,12 @@ function measureOn(bus: BusName, context: RowContext): Promise<readonly Row[]> {
         read,
         seconds,
         "seconds of text",
+      ),
+      costRow(
+        `the search index of a message of ten words, ${bus}`,
+        indexed,
+        Math.max(1, messages),
+        "messages",
       ),
     ];
   });
@@ -127,6 +163,16 @@ async function beginStreaming(
     await untilCalls(node, ["last"]);
   }
   return ids;
+}
+
+async function endStreaming({ client }: RowContext, nodes: readonly BenchNode[], ids: readonly string[]) {
+  const requests = ids.map((id) => postRequest("/api/interrupt", id));
+  for (const node of nodes) await client.ask("fetch", { port: await node.ask("port"), requests });
+}
+
+async function countOf({ postgres }: BenchServers, database: string, query: string): Promise<number> {
+  const [row] = await postgres.query(database, query);
+  return Number(row?.["count"]);
 }
 
 async function readAcross({ client }: RowContext, nodes: readonly BenchNode[], ids: readonly string[]) {

@@ -1,12 +1,12 @@
 // The dearest requests with JSON Schemas: tools of a chat that are refused, and a check at its bounds. Runs in this
 // process, beside parsing the same bytes.
 
-import type { JsonObject, JsonValue } from "../../src/core/json.ts";
-import { readTurnOptions } from "../../src/core/requested-options.ts";
-import { MAX_CHECKED_PAIRS, MAX_SCHEMA_VALUES } from "../../src/core/schema-size.ts";
+import type { JsonObject, JsonValue } from "@colloquy/engine/internal/core/json";
+import { readTurnOptions } from "@colloquy/engine/internal/core/requested-options";
+import { MAX_CHECKED_PAIRS, MAX_SCHEMA_VALUES } from "@colloquy/engine/internal/core/schema-size";
 import { parseJsonBytes } from "../../src/http/json-text.ts";
-import { SchemaChecker } from "../../src/schemas/schema-checker.ts";
-import { createSystemClock } from "../../src/wiring/clock.ts";
+import { SchemaChecker } from "@colloquy/engine/internal/schemas/schema-checker";
+import { createSystemClock } from "@colloquy/engine/internal/wiring/clock";
 import { median } from "../statistics.ts";
 import { formatMs, formatRounds, type Row } from "../table.ts";
 import { fastestMs, type RowContext } from "./row.ts";
@@ -17,8 +17,9 @@ export async function measureSchemas({ rounds }: RowContext): Promise<readonly R
 
 /** As many tools, values and bytes as a chat may offer, and a forbidden keyword in the last place. */
 function measureRefusal(count: number): Row {
+  const filler = "a".repeat(200);
   const properties = Object.fromEntries(
-    Array.from({ length: 780 }, (_, index) => [`${index}`, { enum: [1, 2] }]),
+    Array.from({ length: 50 }, (_, index) => [`${filler}${index}`, { enum: [1, 2] }]),
   );
   const tool = { description: "Draws", inputSchema: { type: "object", properties } };
   const tools = Object.fromEntries(Array.from({ length: 15 }, (_, index) => [`tool_${index}`, tool]));

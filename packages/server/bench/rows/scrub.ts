@@ -1,7 +1,7 @@
 // Scrubbing secrets from a tool's output, beside one regular expression of the values as they are. Runs in this process.
 
 import { createHash } from "node:crypto";
-import { createScrubber } from "../../src/tools/scrub.ts";
+import { createScrubber } from "@colloquy/engine/internal/tools/scrub";
 import { median } from "../statistics.ts";
 import { formatMs, formatRounds, type Row } from "../table.ts";
 import { fastestMs, type RowContext } from "./row.ts";

@@ -19,11 +19,15 @@ const NATIVE: RequestPlan = {
   prefer: "wait=60",
   text: "say+ten+small+pieces",
 };
-const AI_SDK: RequestPlan = {
-  kind: "ai-sdk",
-  messagesPerSession: TURNS_PER_SESSION,
-  text: "say ten small pieces",
-};
+/** Row names by protocol. Streaming protocols are also compared with the native endpoint, which does not stream. */
+const PROTOCOLS = {
+  "ai-sdk": "streamed to the AI SDK",
+  "ag-ui": "streamed to AG-UI",
+  responses: "through OpenAI Responses",
+  "streamed responses": "streamed through OpenAI Responses",
+  "chat completions": "through Chat Completions",
+  "streamed chat completions": "streamed through Chat Completions",
+} as const;
 
 async function runTurns(
   context: RowContext,
@@ -83,27 +87,38 @@ export async function measureTurns(context: RowContext): Promise<readonly Row[]>
   }
 }
 
-/** Whole turns through the AI SDK's endpoint, which streams them, against the native one. */
-export async function measureAiSdk(context: RowContext): Promise<readonly Row[]> {
+/** Compares whole turns through each protocol with the native endpoint. */
+export async function measureProtocols(context: RowContext): Promise<readonly Row[]> {
+  const rows: Row[] = [];
+  for (const protocol of Object.keys(PROTOCOLS) as (keyof typeof PROTOCOLS)[])
+    rows.push(await measureProtocol(context, protocol));
+  return rows;
+}
+
+async function measureProtocol(context: RowContext, protocol: keyof typeof PROTOCOLS): Promise<Row> {
+  const plan = {
+    kind: "protocol",
+    protocol,
+    messagesPerSession: TURNS_PER_SESSION,
+    text: "say ten small pieces",
+  } as const;
   const colloquy = startColloquyRole(context);
   try {
     const port = await colloquy.ask("port");
     const rounds = await inTurn(
       context.rounds,
-      async () => (await runTurns(context, port, CONNECTIONS, AI_SDK)).perSecond,
+      async () => (await runTurns(context, port, CONNECTIONS, plan)).perSecond,
       async () => (await runTurns(context, port, CONNECTIONS)).perSecond,
     );
     const ratios = rounds.map((round) => round.colloquy / round.control);
-    return [
-      {
-        name: "whole turns streamed to the AI SDK (control: the native endpoint)",
-        colloquy: formatCount(median(rounds.map((round) => round.colloquy)), "/s"),
-        control: formatCount(median(rounds.map((round) => round.control)), "/s"),
-        ratio: formatRounds(ratios),
-        target: "at least 0.8",
-        met: median(ratios) >= 0.8,
-      },
-    ];
+    return {
+      name: `whole turns ${PROTOCOLS[protocol]} (control: the native endpoint)`,
+      colloquy: formatCount(median(rounds.map((round) => round.colloquy)), "/s"),
+      control: formatCount(median(rounds.map((round) => round.control)), "/s"),
+      ratio: formatRounds(ratios),
+      target: "at least 0.8",
+      met: median(ratios) >= 0.8,
+    };
   } finally {
     await stopAll([colloquy]);
   }

@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { BeforeCall } from "../../test/intercepted-store.ts";
 import { newId, startService, type TestService } from "../../test/service.ts";
-import { Hidden } from "../core/hidden.ts";
-import type { AdminService } from "../core/ports/driving/admin-service.ts";
-import { createReadiness } from "../wiring/operations.ts";
+import { Hidden } from "@colloquy/engine/internal/core/hidden";
+import type { AdminService } from "./administration.ts";
+import { createReadiness } from "./readiness.ts";
 import { buildAdmin } from "../wiring/server.ts";
-import { readHandles } from "../wiring/storage.ts";
+import { readHandles } from "@colloquy/engine/internal/wiring/storage";
 
 let service: TestService;
 let admin: AdminService;

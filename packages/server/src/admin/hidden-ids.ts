@@ -1,14 +1,20 @@
 // What operators who may only read get in place of session ids: a session's id opens it, so that a reader could decide,
 // delete and write. Every UUID is replaced wherever it occurs, also in titles, texts and tools' results, except the ids of
-// messages, actions and calls. Wallet addresses are
+// messages, actions, calls and files. Wallet addresses are
 // left out, because in the App `default` everybody can list the ids of a wallet's threads.
 
-import type { AdminSession, AdminSessionDetail, AdminSessionPage, AuditPage } from "@colloquy/protocol";
-import type { Reader } from "../core/ports/driving/admin-service.ts";
-import type { RecordPage } from "../core/ports/driving/services.ts";
-import type { ExportLine } from "../core/ports/driving/user-data-service.ts";
-import { isJsonObject } from "../core/json.ts";
-import type { SessionHandles } from "../core/session-handles.ts";
+import type {
+  AdminFeedbackPage,
+  AdminSession,
+  AdminSessionDetail,
+  AdminSessionPage,
+  AuditPage,
+} from "@colloquy/protocol";
+import type { Reader } from "@colloquy/engine/internal/core/ports/driving/admin-service";
+import type { RecordPage } from "@colloquy/engine/internal/core/ports/driving/services";
+import type { ExportLine } from "@colloquy/engine/internal/core/ports/driving/user-data-service";
+import { isJsonObject } from "@colloquy/engine/internal/core/json";
+import type { SessionHandles } from "@colloquy/engine/internal/core/session-handles";
 
 export function createHiding(handles: SessionHandles) {
   const session = (seen: AdminSession): AdminSession => ({
@@ -41,6 +47,13 @@ export function createHiding(handles: SessionHandles) {
               details: JSON.parse(handles.mask(JSON.stringify(details))) as typeof details,
             })),
           },
+    feedback: (page: AdminFeedbackPage, { seesIds }: Reader): AdminFeedbackPage =>
+      seesIds
+        ? page
+        : {
+            ...page,
+            feedback: page.feedback.map((entry) => handles.hide(entry, new Set([entry.message_id]))),
+          },
     export: (lines: AsyncIterable<ExportLine>, { seesIds }: Reader): AsyncIterable<ExportLine> =>
       seesIds ? lines : hiddenLines(lines, handles),
   };
@@ -59,10 +72,10 @@ async function* hiddenLines(
 }
 
 const NONE: ReadonlySet<string> = new Set();
-/** Fields of a record that hold records with ids of their own. */
-const PARTS = ["message", "action", "pending_actions", "tool_calls", "tool_results"];
+/** Fields that contain nested records with ids. */
+const PARTS = ["message", "action", "pending_actions", "tool_calls", "tool_results", "attachments"];
 
-/** Returns the ids of a record's messages, actions and calls, which open nothing. */
+/** Returns the ids of messages, actions, calls and files, which grant no access. */
 function ownIds(record: unknown): ReadonlySet<string> {
   const found = new Set<string>();
   collectIds(record, found);
@@ -72,7 +85,7 @@ function ownIds(record: unknown): ReadonlySet<string> {
 function collectIds(record: unknown, found: Set<string>): void {
   if (Array.isArray(record)) for (const one of record) collectIds(one, found);
   if (!isJsonObject(record)) return;
-  // A client may have given a message the session's id.
+  // A client may have used the session id as a message id.
   for (const id of [record["id"], record["call_id"]])
     if (typeof id === "string" && id !== record["session_id"]) found.add(id);
   for (const part of PARTS) collectIds(record[part], found);

@@ -2,9 +2,9 @@ import type { AdminOverview } from "@colloquy/protocol";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { interceptStore } from "../../test/intercepted-store.ts";
 import { ManualClock } from "../../test/manual-clock.ts";
-import { Unavailable } from "../core/errors.ts";
-import type { Store } from "../core/ports/driven/store.ts";
-import { openSqliteStore } from "../store/sqlite/open.ts";
+import { Unavailable } from "@colloquy/engine/internal/core/errors";
+import type { Store } from "@colloquy/engine/internal/core/ports/driven/store";
+import { openSqliteStore } from "@colloquy/engine/internal/store/sqlite/open";
 import { createOverview } from "./overview.ts";
 
 let clock: ManualClock;

@@ -1,11 +1,11 @@
 // The state of the service: counts of this process and of all nodes, and the health of store and bus.
 
 import type { AdminOverview } from "@colloquy/protocol";
-import type { ProcessGauges } from "../core/ports/driven/admin-store.ts";
-import type { BusServer } from "../core/ports/driven/bus.ts";
-import type { Clock } from "../core/ports/driven/clock.ts";
-import type { Readiness } from "../core/ports/driving/services.ts";
-import type { Store } from "../core/ports/driven/store.ts";
+import type { ProcessGauges } from "@colloquy/engine/internal/core/ports/driven/admin-store";
+import type { BusServer } from "@colloquy/engine/internal/core/ports/driven/bus";
+import type { Clock } from "@colloquy/engine/internal/core/ports/driven/clock";
+import type { Readiness } from "./readiness.ts";
+import type { Store } from "@colloquy/engine/internal/core/ports/driven/store";
 import { timeText } from "./wire.ts";
 
 /** Counting stops at this number. */
@@ -17,7 +17,7 @@ export interface OverviewOptions {
   readonly version: string;
   /** Id of this process as owner of leases. */
   readonly node: string;
-  readonly store: Pick<Store, "admin" | "turns" | "probe">;
+  readonly store: Pick<Store, "admin" | "feedback" | "turns" | "probe">;
   readonly storeKind: AdminOverview["store"]["kind"];
   readonly bus: BusServer;
   readonly readiness: Pick<Readiness, "stopping">;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { AdminStore, EndedTurn } from "../core/ports/driven/admin-store.ts";
+import type { AdminStore, EndedTurn } from "@colloquy/engine/internal/core/ports/driven/admin-store";
 import { reportLatency, reportUsage, type ReportsOptions } from "./reports.ts";
 
 const HOUR = 3_600_000;

@@ -7,9 +7,13 @@ import type {
   AdminLatencyRow,
   AdminPercentiles,
 } from "@colloquy/protocol";
-import { InvalidRequest } from "../core/errors.ts";
-import type { ReportQuery } from "../core/ports/driving/admin-service.ts";
-import type { AdminStore, EndedTurn, EndPlace } from "../core/ports/driven/admin-store.ts";
+import { InvalidRequest } from "@colloquy/engine/internal/core/errors";
+import type { ReportQuery } from "@colloquy/engine/internal/core/ports/driving/admin-service";
+import type {
+  AdminStore,
+  EndedTurn,
+  EndPlace,
+} from "@colloquy/engine/internal/core/ports/driven/admin-store";
 import { timeOrNull, timeText } from "./wire.ts";
 
 /** Maximum turns that a report reads, newest first. */

@@ -1,11 +1,11 @@
 import { randomUUID } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ManualClock } from "../../test/manual-clock.ts";
-import type { AdminSessionQuery } from "../core/ports/driving/admin-service.ts";
-import type { AdminStore, SeenSession } from "../core/ports/driven/admin-store.ts";
-import type { Store } from "../core/ports/driven/store.ts";
-import { createHandles } from "../wiring/handle-cipher.ts";
-import { LEASE_MS } from "../core/turn.ts";
+import type { AdminSessionQuery } from "@colloquy/engine/internal/core/ports/driving/admin-service";
+import type { SeenSession } from "@colloquy/engine/internal/core/ports/driven/admin-store";
+import type { Store } from "@colloquy/engine/internal/core/ports/driven/store";
+import { createHandles } from "@colloquy/engine/internal/wiring/handle-cipher";
+import { LEASE_MS } from "@colloquy/engine/internal/core/turn";
 import {
   chat,
   complete,
@@ -13,8 +13,8 @@ import {
   NOTHING,
   startTurn,
   target,
-} from "../store/contract/testing/scenario.ts";
-import { openSqliteStore } from "../store/sqlite/open.ts";
+} from "@colloquy/testing/internal/store/fixtures/scenario";
+import { openSqliteStore } from "@colloquy/engine/internal/store/sqlite/open";
 import {
   listSessions,
   MAX_SCANNED,
@@ -91,12 +91,12 @@ describe("sessions", () => {
     });
     await store.execute({ kind: "open", target: target(two), input: NOTHING });
     await store.execute({
-      kind: "rename",
+      kind: "edit",
       target: { session: one, birth: null, load: false, access: null },
       input: { title: "Über Brücken" },
     });
     await store.execute({
-      kind: "rename",
+      kind: "edit",
       target: { session: two, birth: null, load: false, access: null },
       input: { title: "100%_sure" },
     });
@@ -164,6 +164,20 @@ describe("the turns of a session", () => {
     expect(rest).toMatchObject({ turns: [{ number: 1 }], next_before: null });
   });
 
+  it("include metadata of the session's summaries, but not their texts", async () => {
+    const id = randomUUID();
+    const { agentMessage, incarnation } = await startTurn(store, id, "one");
+    const input = {
+      messageId: agentMessage.id,
+      summary: { text: "secret", tokensBefore: 900, tokensAfter: 90 },
+    };
+    await store.execute({ kind: "keepSummary", target: { session: id, incarnation }, input });
+    const { summaries } = await seeSessionWithTurns(stored, id, { before: null, limit: 1 });
+    expect(summaries).toEqual([
+      { turn: 1, tokens_before: 900, tokens_after: 90, created_at: expect.any(String) },
+    ]);
+  });
+
   it("reject an unknown session", async () => {
     const turns = seeSessionWithTurns(stored, randomUUID(), { before: null, limit: 1 });
     await expect(turns).rejects.toMatchObject({ status: 404, code: "session_not_found" });
@@ -194,7 +208,7 @@ describe("one request", () => {
       asked += rows.length;
       return rows;
     };
-    const many: Pick<AdminStore, "now" | "used" | "open" | "find" | "turns"> = {
+    const many: AdminSessionsOptions["store"] = {
       ...store.admin,
       used: async ({ after, limit }) => below(after === null ? count : after.key - 1, limit),
       open: async ({ below: key, limit }) => below(key === null ? count : key - 1, limit),

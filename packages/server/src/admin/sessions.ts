@@ -6,12 +6,17 @@ import {
   type AdminSessionDetail,
   type AdminSessionPage,
 } from "@colloquy/protocol";
-import { byUse, type AdminStore, type SeenSession, type UsePlace } from "../core/ports/driven/admin-store.ts";
-import type { SessionHandles } from "../core/session-handles.ts";
-import { InvalidRequest, NotFound } from "../core/errors.ts";
-import type { AdminService, AdminSessionQuery } from "../core/ports/driving/admin-service.ts";
-import { sessionStatus, whyStuck, type HealthLimits } from "../core/turn-health.ts";
-import { toAdminSession, toAdminTurn } from "./wire.ts";
+import {
+  byUse,
+  type AdminStore,
+  type SeenSession,
+  type UsePlace,
+} from "@colloquy/engine/internal/core/ports/driven/admin-store";
+import type { SessionHandles } from "@colloquy/engine/internal/core/session-handles";
+import { InvalidRequest, NotFound } from "@colloquy/engine/internal/core/errors";
+import type { AdminSessionQuery, TurnPage } from "@colloquy/engine/internal/core/ports/driving/admin-service";
+import { sessionStatus, whyStuck, type HealthLimits } from "@colloquy/engine/internal/core/turn-health";
+import { toAdminSession, toAdminSummary, toAdminTurn } from "./wire.ts";
 
 /** Maximum sessions that one request scans in order of use; the next page continues after them. */
 export const MAX_SCANNED = 5_000;
@@ -21,7 +26,7 @@ export const MAX_OPEN = 10_000;
 const BATCH_SIZE = 500;
 
 export interface AdminSessionsOptions {
-  readonly store: Pick<AdminStore, "now" | "used" | "open" | "find" | "turns">;
+  readonly store: Pick<AdminStore, "now" | "used" | "open" | "find" | "turns" | "summaries">;
   readonly limits: HealthLimits;
   readonly handles: SessionHandles;
 }
@@ -63,13 +68,14 @@ export async function seeSession(options: AdminSessionsOptions, id: string): Pro
 export async function seeSessionWithTurns(
   options: AdminSessionsOptions,
   id: string,
-  { before, limit }: Parameters<AdminService["session"]>[1],
+  { before, limit }: TurnPage,
 ): Promise<Omit<AdminSessionDetail, "pending_actions">> {
   const { store, limits } = options;
-  const [at, session, read] = await Promise.all([
+  const [at, session, read, summaries] = await Promise.all([
     store.now(),
     find(store, id),
     store.turns(id, before, limit + 1),
+    store.summaries(id),
   ]);
   if (read === null) throw unknownSession();
   const turns = read.slice(0, limit);
@@ -79,6 +85,7 @@ export async function seeSessionWithTurns(
   return {
     session: toAdminSession(session, at, options),
     turns: turns.map((seen) => toAdminTurn(seen, at, stuck(seen))),
+    summaries: summaries.map(toAdminSummary),
     next_before: read.length > limit ? (turns.at(-1)?.turn.number ?? null) : null,
   };
 }

@@ -1,11 +1,15 @@
 // Converts stored records to the wire format.
 
-import type { AdminKey, AdminSession, AdminTurn, IssuedAdminKey } from "@colloquy/protocol";
-import { ranInAttempt } from "../core/turn.ts";
-import type { SeenSession, SeenTurn } from "../core/ports/driven/admin-store.ts";
-import type { IssuedKey, ListedKey } from "../core/ports/driving/credentials.ts";
-import type { SessionHandles } from "../core/session-handles.ts";
-import { type HealthLimits, sessionStatus, whyStuck } from "../core/turn-health.ts";
+import type { AdminKey, AdminSession, AdminSummary, AdminTurn, IssuedAdminKey } from "@colloquy/protocol";
+import { ranInAttempt } from "@colloquy/engine/internal/core/turn";
+import type {
+  SeenSession,
+  SeenSummary,
+  SeenTurn,
+} from "@colloquy/engine/internal/core/ports/driven/admin-store";
+import type { IssuedKey, ListedKey } from "@colloquy/engine/internal/core/ports/driving/credentials";
+import type { SessionHandles } from "@colloquy/engine/internal/core/session-handles";
+import { type HealthLimits, sessionStatus, whyStuck } from "@colloquy/engine/internal/core/turn-health";
 
 /** Formats milliseconds since the Unix epoch as an ISO 8601 time. */
 export function timeText(at: number): string {
@@ -58,6 +62,10 @@ export function toAdminTurn({ turn, lease }: SeenTurn, at: number, stuck: string
     input_tokens: turn.usage.inputTokens,
     output_tokens: turn.usage.outputTokens,
   };
+}
+
+export function toAdminSummary({ turn, tokensBefore, tokensAfter, at }: SeenSummary): AdminSummary {
+  return { turn, tokens_before: tokensBefore, tokens_after: tokensAfter, created_at: timeText(at) };
 }
 
 export function toAdminKey(listed: ListedKey): AdminKey {

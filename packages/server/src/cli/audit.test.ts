@@ -3,7 +3,7 @@ import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { loadConfig } from "../config/load-config.ts";
-import { openAdministration } from "../wiring/administration.ts";
+import { openLocalStore } from "../wiring/local-store.ts";
 import { recordedRun } from "./testing/recorded-run.ts";
 
 let directory = "";
@@ -18,8 +18,8 @@ afterEach(async () => {
 const run = (...parameters: readonly string[]) =>
   recordedRun(parameters, {
     loadConfig: () => loadConfig({ environment: {}, workingDirectory: directory }),
-    openAdministration: (need) =>
-      openAdministration({ dataDirectory: join(directory, "data"), secretKey: null }, need),
+    openLocalStore: (need) =>
+      openLocalStore({ dataDirectory: join(directory, "data"), secretKey: null }, need),
   });
 
 it("lists what commands did, under the account of the machine", async () => {

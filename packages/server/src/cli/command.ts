@@ -3,14 +3,13 @@
 
 import { ColloquyError } from "@colloquy/client";
 import { InvalidArgumentError } from "commander";
-import type { Administration, DatabaseNeed } from "../wiring/administration.ts";
+import type { LocalStore, DatabaseNeed } from "../wiring/local-store.ts";
 import type * as LocalServices from "../wiring/local-service.ts";
 import type { Config } from "../config/config.ts";
-import type { Environment } from "../config/secret-variable.ts";
+import type { Environment } from "@colloquy/engine/internal/config/secret-variable";
 import type { LoadedConfig } from "../config/load-config.ts";
-import { formatProblems } from "../config/problem.ts";
-import { readSecret } from "../config/secret-variable.ts";
-import type { ReloadOutcome } from "../wiring/reload-notes.ts";
+import { formatProblems } from "@colloquy/engine/internal/config/problem";
+import { readSecret } from "@colloquy/engine/internal/config/secret-variable";
 import { harmlessJson } from "./terminal-text.ts";
 
 /** 0: success. 1: failure. 2: wrong arguments or configuration. 130: ended by Ctrl-C. 143: ended by SIGTERM or SIGHUP. */
@@ -33,6 +32,9 @@ export interface HostProcess {
 /** Environment variables, given as options. */
 export type Overrides = Readonly<Record<string, string>>;
 
+/** `dev` starts the service in a process of its own, in the mode `watched`, again and again. */
+export type ServeMode = "serve" | "dev" | "watched";
+
 export interface CommandParts {
   readonly version: string;
   /** The two streams of the process; `text` ends with a line feed. */
@@ -43,14 +45,12 @@ export interface CommandParts {
   readonly environment: Environment;
   readonly host: HostProcess;
   /** Starts the service. Resolves when it accepts requests or failed to start. */
-  serve(overrides: Overrides, mode?: "dev"): Promise<ExitCode>;
-  /** Makes the running service reload its configuration, and waits until that is done. */
-  reload(which: { readonly pid: number | null; readonly overrides: Overrides }): Promise<ReloadOutcome>;
+  serve(overrides: Overrides, mode?: ServeMode): Promise<ExitCode>;
   /** Loads the configuration that a server started here would use. */
   loadConfig(): Promise<LoadedConfig>;
   localServices(): Promise<Pick<typeof LocalServices, "findRunning" | "openLocalService">>;
   /** Opens the store, which works beside a running server. Prefer `administer`, which also closes it. */
-  openAdministration(need: DatabaseNeed): Promise<Administration>;
+  openLocalStore(need: DatabaseNeed): Promise<LocalStore>;
 }
 
 /** A failure of a command. The message is shown to the user and says what to do. */
@@ -79,13 +79,13 @@ export function readKey({ environment }: Pick<CommandParts, "environment">, vari
 export async function administer<Result>(
   parts: CommandParts,
   need: DatabaseNeed,
-  work: (administration: Administration) => Promise<Result>,
+  work: (local: LocalStore) => Promise<Result>,
 ): Promise<Result> {
-  const administration = await parts.openAdministration(need);
+  const local = await parts.openLocalStore(need);
   try {
-    return await work(administration);
+    return await work(local);
   } finally {
-    await administration.close();
+    await local.close();
   }
 }
 

@@ -41,7 +41,7 @@ describe("completion in bash", () => {
         "--version",
       ]),
     );
-    expect(await offered("colloquy se")).toEqual(["serve", "sessions", "secrets"]);
+    expect(await offered("colloquy se")).toEqual(["serve", "sessions", "seed", "secrets"]);
     expect(await offered("colloquy sessions ")).toEqual(
       expect.arrayContaining(["list", "show", "export", "delete", "--help"]),
     );

@@ -6,7 +6,7 @@ import { createInterface } from "node:readline";
 import type { Person } from "@colloquy/client/admin";
 import { type Command } from "commander";
 import { z } from "zod";
-import { describeFileError } from "../core/file-error.ts";
+import { describeFileError } from "@colloquy/engine/internal/core/file-error";
 import { adminUrl, atAdminApi } from "./admin-api.ts";
 import { CommandFailure, type CommandParts, printLine } from "./command.ts";
 

@@ -1,8 +1,8 @@
 import { link, open, rm } from "node:fs/promises";
 import type { Command } from "commander";
 import { parseSessionId } from "@colloquy/protocol";
-import { describeFileError } from "../core/file-error.ts";
-import { parsePublicKey } from "../core/user-state.ts";
+import { describeFileError } from "@colloquy/engine/internal/core/file-error";
+import { parsePublicKey } from "@colloquy/engine/internal/core/user-state";
 import { administer, CommandFailure, type CommandParts } from "./command.ts";
 
 interface ExportOptions {
@@ -40,8 +40,12 @@ export async function exportWith(parts: CommandParts, options: ExportOptions): P
   const { exportSessions } = await import("../moving/export.ts");
   const out = await outOf(parts, options.out);
   try {
-    const { sessions, lines } = await administer(parts, "existing", (administration) =>
-      administration.withTables("beside", (store) => exportSessions(store, where, Date.now(), out.write)),
+    const { sessions, lines } = await administer(parts, "existing", (local) =>
+      local.withFiles((files) =>
+        local.withTables("beside", (store) =>
+          exportSessions(store, where, Date.now(), { files, write: out.write }),
+        ),
+      ),
     );
     if (sessions === 0) throw new CommandFailure(`Colloquy: There is no session ${what}.`);
     await out.end?.();

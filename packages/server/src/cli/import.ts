@@ -1,7 +1,7 @@
 import { createReadStream } from "node:fs";
 import { createInterface } from "node:readline";
 import type { Command } from "commander";
-import { describeFileError } from "../core/file-error.ts";
+import { describeFileError } from "@colloquy/engine/internal/core/file-error";
 import type { ImportedSession } from "../moving/import.ts";
 import { administer, CommandFailure, type CommandParts, printJson, printLine } from "./command.ts";
 
@@ -36,18 +36,17 @@ async function importWith(parts: CommandParts, file: string, options: ImportOpti
   const { replace = false, json = false } = options;
   const { importSessions } = await import("../moving/import.ts");
   const sessions: ImportedSession[] = [];
-  await administer(parts, "made when absent", async (administration) => {
-    const isShared = (administration.settings.databaseUrl ?? null) !== null;
+  await administer(parts, "made when absent", async (local) => {
+    const isShared = local.settings.backend?.plugin.nodes !== undefined;
     const access = replace && !isShared ? "alone" : "beside";
-    await administration.withTables(access, (store) =>
-      importSessions(store, linesOf(file), {
-        replace,
-        at: Date.now(),
-        onSession: (session) => {
-          sessions.push(session);
-          if (!json) printSession(parts, session);
-        },
-      }),
+    const onSession = (session: ImportedSession): void => {
+      sessions.push(session);
+      if (!json) printSession(parts, session);
+    };
+    await local.withFiles((files) =>
+      local.withTables(access, (store) =>
+        importSessions(store, linesOf(file), { replace, at: Date.now(), files, onSession }),
+      ),
     );
   });
   if (json) printJson(parts, sessions.map(asJson));

@@ -4,10 +4,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ManualClock } from "../../test/manual-clock.ts";
-import { openAdministration } from "../wiring/administration.ts";
-import { CheckedKeys, MAX_AGE_MS } from "../apps/keys/checked-keys.ts";
+import { openLocalStore } from "../wiring/local-store.ts";
+import { CheckedKeys, MAX_AGE_MS } from "@colloquy/engine/internal/apps/keys/checked-keys";
 import { loadConfig } from "../config/load-config.ts";
-import { openSqliteStore } from "../store/sqlite/open.ts";
+import { openSqliteStore } from "@colloquy/engine/internal/store/sqlite/open";
 import { recordedRun } from "./testing/recorded-run.ts";
 
 let directory = "";
@@ -28,8 +28,7 @@ const dataDirectory = () => join(directory, "data");
 const run = (...parameters: readonly string[]) =>
   recordedRun(["keys", ...parameters], {
     loadConfig: () => loadConfig({ environment: {}, workingDirectory: directory }),
-    openAdministration: (need) =>
-      openAdministration({ dataDirectory: dataDirectory(), secretKey: null }, need),
+    openLocalStore: (need) => openLocalStore({ dataDirectory: dataDirectory(), secretKey: null }, need),
   });
 
 async function json(...parameters: readonly string[]): Promise<Record<string, unknown>> {
@@ -147,7 +146,7 @@ describe("keys list", () => {
 
   it("reports a missing database and creates none", async () => {
     const told = expect.stringMatching(
-      /^There is no database of Colloquy in \S+data yet\. .*COLLOQUY_DATA_DIR\.\n$/,
+      /^There is no Colloquy database in \S+data yet\. .*COLLOQUY_DATA_DIR\.\n$/,
     );
     expect(await run("list")).toEqual({
       code: 0,
@@ -180,7 +179,7 @@ describe("keys revoke and rotate", () => {
     expect(await run(command, "4fTzq0LkW1nB7xYc")).toEqual({
       code: 1,
       output: "",
-      errors: expect.stringMatching(/^Colloquy: There is no database of Colloquy in \S+data yet\. /),
+      errors: expect.stringMatching(/^Colloquy: There is no Colloquy database in \S+data yet\. /),
     });
     expect(existsSync(dataDirectory())).toBe(false);
   });

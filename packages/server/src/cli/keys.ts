@@ -1,8 +1,8 @@
 import type { AdminKey, IssuedAdminKey } from "@colloquy/protocol";
 import { type Command, InvalidArgumentError, Option } from "commander";
-import type { Administration } from "../wiring/administration.ts";
-import { KEY_SCOPES, type KeyScope } from "../core/key-scopes.ts";
-import { InvalidRequest, NoDatabase } from "../core/errors.ts";
+import type { LocalStore } from "../wiring/local-store.ts";
+import { KEY_SCOPES, type KeyScope } from "@colloquy/engine/internal/core/key-scopes";
+import { InvalidRequest, NoDatabase } from "@colloquy/engine/internal/core/errors";
 import {
   administer,
   CommandFailure,
@@ -68,7 +68,7 @@ function addCreate(keys: Command, parts: CommandParts): void {
       }) => {
         const { app: apps = [], scope: scopes = [], name = null, expires: expiresInMs = null } = options;
         const configured = Object.keys((await configuration(parts)).apps);
-        const work = ({ keys: open, actor }: Administration) =>
+        const work = ({ keys: open, actor }: LocalStore) =>
           open(configured).createKey({ apps, scopes, name, expiresInMs }, actor);
         const issued = administer(parts, "made when absent", work);
         printIssued(parts, await issued.catch(asWrongArgument), options.json);
@@ -105,7 +105,7 @@ function addRotate(keys: Command, parts: CommandParts): void {
     .option(...JSON_OPTION)
     .addHelpText("after", "\nExample:\n  colloquy keys rotate 4fTzq0LkW1nB7xYc --overlap 24h")
     .action(async (id: string, { overlap, json }: { readonly overlap: number; readonly json?: boolean }) => {
-      const work = ({ keys: open, actor }: Administration) => open([]).rotateKey(id, overlap, actor);
+      const work = ({ keys: open, actor }: LocalStore) => open([]).rotateKey(id, overlap, actor);
       printIssued(parts, await administer(parts, "existing", work), json);
     });
 }

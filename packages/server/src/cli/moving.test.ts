@@ -9,10 +9,10 @@ import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { BARE_ENVIRONMENT } from "../../test/bare-environment.ts";
 import { ManualClock } from "../../test/manual-clock.ts";
-import { openAdministration } from "../wiring/administration.ts";
-import type { Store } from "../core/ports/driven/store.ts";
+import { openLocalStore } from "../wiring/local-store.ts";
+import type { Store } from "@colloquy/engine/internal/core/ports/driven/store";
 import { type Filled, fillStore, WALLET } from "../moving/testing/filled-store.ts";
-import { openSqliteStore } from "../store/sqlite/open.ts";
+import { openSqliteStore } from "@colloquy/engine/internal/store/sqlite/open";
 import { createProgress } from "./migrate.ts";
 import { recordedParts, recordedRun } from "./testing/recorded-run.ts";
 
@@ -40,8 +40,7 @@ async function withServer<Result>(name: string, work: (store: Store) => Promise<
 const run = (parameters: readonly string[], name = "data", columns: number | null = null) =>
   recordedRun(parameters, {
     columns,
-    openAdministration: (need) =>
-      openAdministration({ dataDirectory: join(root, name), secretKey: null }, need),
+    openLocalStore: (need) => openLocalStore({ dataDirectory: join(root, name), secretKey: null }, need),
   });
 
 describe("migrate", () => {
@@ -122,7 +121,7 @@ describe("migrate", () => {
     [
       ["--from", "sqlite:/nowhere/at/all", "--to", "sqlite:/nowhere/else"],
       1,
-      /no database of Colloquy in \/nowhere\/at\/all/,
+      /no Colloquy database in \/nowhere\/at\/all/,
     ],
     [["--to", "sqlite:x"], 2, /required option '--from <database>'/],
   ])("prints a reason for %j and exits with %i", async (parameters, code, why) => {
@@ -229,7 +228,7 @@ describe("export and import", () => {
       code: 1,
       output: "",
       errors: expect.stringMatching(
-        /^Colloquy: There is no database of Colloquy in \S+elsewhere yet\. /,
+        /^Colloquy: There is no Colloquy database in \S+elsewhere yet\. /,
       ) as string,
     });
     expect(await readdir(root)).toEqual(["data"]);

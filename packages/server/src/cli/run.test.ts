@@ -81,6 +81,64 @@ describe("the command line", () => {
   });
 });
 
+describe("a command of a plugin", () => {
+  const define = (code: string, name = "greet") =>
+    writeFile(
+      join(directory, "colloquy.config.mjs"),
+      `const greet = { kind: "colloquy/command", name: "${name}", version: "1.0.0", description: "greet a person", usage: "<name> [words...]", ${code} };
+      export default { plugins: [greet] };`,
+    );
+
+  it("gets its arguments and writes to the output", async () => {
+    await define('run: async (given, { output }) => output.write(given.join(" ") + "\\n")');
+    expect(await run(["greet", "Ada", "and", "Bob"])).toEqual({
+      code: 0,
+      output: "Ada and Bob\n",
+      errors: "",
+    });
+    const help = await run(["greet", "--help"]);
+    expect(help.output).toMatch(
+      /^Usage: colloquy greet \[options\] <name> \[words\.\.\.\]\n\ngreet a person/,
+    );
+  });
+
+  it("exits with 2 for missing arguments, and with 1 and its message if it fails", async () => {
+    await define('run() { throw new Error("Nobody is there.") }');
+    expect(await run(["greet"])).toMatchObject({
+      code: 2,
+      errors: expect.stringContaining("missing required argument 'name'"),
+    });
+    expect(await run(["greet", "Ada"])).toEqual({
+      code: 1,
+      output: "",
+      errors: "Colloquy: Nobody is there.\n",
+    });
+  });
+
+  it("does not replace a built-in command", async () => {
+    await define('run() { throw new Error("Replaced.") }', "check");
+    expect(await run(["check"])).toMatchObject({ code: 0 });
+  });
+});
+
+describe("schema", () => {
+  it("prints the JSON Schema with plugin sections, even for an invalid file", async () => {
+    await writeConfig({ plugins: ["./plugin.mjs"], apps: { default: { notes: {} } } });
+    await writeFile(
+      join(directory, "plugin.mjs"),
+      `import { z } from ${JSON.stringify(import.meta.resolve("zod"))};
+      const settings = z.strictObject({ folder: z.string() });
+      export default { kind: "colloquy/tool-source", name: "notes", version: "1.0.0", settings, create() {} };`,
+    );
+    const { code, output } = await run(["schema"]);
+    expect(code).toBe(0);
+    expect(JSON.parse(output)).toHaveProperty(
+      ["properties", "apps", "additionalProperties", "properties", "notes", "required"],
+      ["folder"],
+    );
+  });
+});
+
 describe("check", () => {
   it("accepts a valid configuration and writes nothing", async () => {
     expect(await run(["check"])).toEqual({
@@ -112,6 +170,64 @@ describe("check", () => {
       ok: true,
       warnings: [expect.stringContaining("mcp weather")],
     });
+  });
+
+  it("rejects approvals for tools that a source does not list, and warns of such effects", async () => {
+    const operation = { operationId: "buyPet", responses: { 200: { description: "Bought" } } };
+    const document = {
+      openapi: "3.1.0",
+      info: { title: "Pets", version: "1" },
+      servers: [{ url: "http://127.0.0.1:9" }],
+      paths: { "/pets": { post: operation } },
+    };
+    await writeFile(join(directory, "pets.json"), JSON.stringify(document));
+    const sources = {
+      openapi: { pets: { document: "pets.json" } },
+      mcp: { away: { command: join(directory, "none") } },
+    };
+    const rules = {
+      effects: { pets_buy: "idempotent" },
+      approvals: { pets_buyPte: "always", away_x: "always" },
+    };
+    await writeConfig({ apps: { default: { ...sources, ...rules } } });
+    const { code, errors } = await run(["check"]);
+    expect(code).toBe(2);
+    const meant = 'openapi pets lists no tool of this name. Did you mean "pets_buyPet"?';
+    expect(errors).toContain(`Warning: App "default", effects.pets_buy: ${meant}\n`);
+    expect(errors).toContain(
+      `The configuration has one problem.\n  - colloquy.config.json, apps.default.approvals.pets_buyPte: ${meant}\n`,
+    );
+    expect(JSON.parse((await run(["check", "--json"])).output)).toMatchObject({ ok: false });
+    const doctor = await run(["doctor"]);
+    expect(doctor.output).toContain(
+      `BROKEN   tools           App "default", approvals.pets_buyPte: ${meant}\n`,
+    );
+    expect(doctor.output).toMatch(
+      /it lists its tools \(1\)\.\n {27}pets_buyPet: effect unsafe, approval always\n/,
+    );
+    expect(doctor.code).toBe(1);
+  });
+
+  it("warns of tools beyond the maximum of a model's provider, at start as well", async () => {
+    const operations = ["a", "b", "c"].map((name) => [
+      `/${name}`,
+      { get: { operationId: name, responses: { 200: { description: "Done" } } } },
+    ]);
+    const document = {
+      openapi: "3.1.0",
+      info: { title: "Letters", version: "1" },
+      servers: [{ url: "http://127.0.0.1:9" }],
+      paths: Object.fromEntries(operations) as object,
+    };
+    await writeFile(join(directory, "letters.json"), JSON.stringify(document));
+    await writeConfig({
+      providers: { local: { kind: "openai-compatible", baseURL: "http://127.0.0.1:9/v1", maxTools: 4 } },
+      apps: { default: { models: ["local/small"], openapi: { letters: { document: "letters.json" } } } },
+    });
+    const { code, errors } = await run(["check"]);
+    expect(code).toBe(0);
+    expect(errors).toMatch(/^Warning: App "default", openapi letters: .*letters_c/);
+    expect(errors).not.toContain("letters_b");
   });
 
   it("prints one document with --json, with or without problems", async () => {
@@ -167,8 +283,8 @@ it("does not send a key that cannot be in a header", async () => {
 
 it("gives advice if SQLite fails during a command", async () => {
   const failure = Object.assign(new Error("database or disk is full"), { code: "ERR_SQLITE_ERROR" });
-  const openAdministration = () => Promise.reject(failure);
-  const { code, errors } = await run(["import", "sessions.jsonl"], { openAdministration });
+  const openLocalStore = () => Promise.reject(failure);
+  const { code, errors } = await run(["import", "sessions.jsonl"], { openLocalStore });
   const advice = "See that its disk works and has space, then run the command again.";
   expect({ code, errors }).toEqual({
     code: 1,

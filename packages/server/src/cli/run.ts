@@ -2,10 +2,12 @@
 
 import { Command, CommanderError } from "commander";
 import { ColloquyError } from "@colloquy/client";
-import { ServiceError } from "../core/errors.ts";
+import { ServiceError } from "@colloquy/engine/internal/core/errors";
 import type { Config } from "../config/config.ts";
-import { formatProblems } from "../config/problem.ts";
-import type { Finding, Health } from "../doctor/finding.ts";
+import type { LoadedConfig } from "../config/load-config.ts";
+import { formatProblems } from "@colloquy/engine/internal/config/problem";
+import type { Finding, Health } from "@colloquy/engine/internal/core/finding";
+import { addAcpCommand } from "./acp/acp-command.ts";
 import { addChatCommand } from "./chat/chat-command.ts";
 import { CommandFailure, type CommandParts, type ExitCode, printJson, printLine } from "./command.ts";
 import { addCompletionCommand } from "./completion.ts";
@@ -14,10 +16,14 @@ import { harmlessLine, harmlessText } from "./terminal-text.ts";
 import { addImportCommand } from "./import.ts";
 import { addUsersCommand } from "./users.ts";
 import { addAuditCommand } from "./audit.ts";
+import { addFeedbackCommand } from "./feedback.ts";
 import { addKeysCommand } from "./keys.ts";
 import { addMigrateCommand } from "./migrate.ts";
+import { addPluginCommands } from "./plugin-command.ts";
+import { addSchemaCommand } from "./schema.ts";
 import { addSecretsCommand } from "./secrets.ts";
-import { addDevCommand, addReloadCommand, addServeCommand } from "./serve.ts";
+import { addSeedCommand } from "./seed.ts";
+import { addDevCommand, addServeCommand } from "./serve.ts";
 import { addSessionsCommand } from "./sessions/sessions-command.ts";
 
 type AddCommand = (program: Command, parts: CommandParts, finish: (code: ExitCode) => void) => void;
@@ -25,13 +31,16 @@ type AddCommand = (program: Command, parts: CommandParts, finish: (code: ExitCod
 const COMMANDS: readonly AddCommand[] = [
   addServeCommand,
   addDevCommand,
-  addReloadCommand,
   addChatCommand,
+  addAcpCommand,
   addCheckCommand,
   addDoctorCommand,
+  addSchemaCommand,
   addSessionsCommand,
+  addSeedCommand,
   addKeysCommand,
   addAuditCommand,
+  addFeedbackCommand,
   addUsersCommand,
   addSecretsCommand,
   addMigrateCommand,
@@ -42,7 +51,7 @@ const COMMANDS: readonly AddCommand[] = [
 
 const EXAMPLES = `
 Examples:
-  colloquy dev                 start the service, and reload the configuration on every change
+  colloquy dev                 start the service, and again on every change of its files
   colloquy serve               start the service
   colloquy chat                chat with it, or start one for the conversation
   colloquy check               validate the configuration
@@ -62,6 +71,7 @@ export async function runCommandLine(parameters: readonly string[], parts: Comma
   let exitCode: ExitCode = 0;
   const program = commandLine(parts, (code) => (exitCode = code));
   try {
+    await addPluginCommands(program, parts, parameters);
     await program.parseAsync(parameters.length === 0 ? ["--help"] : [...parameters], { from: "user" });
     return exitCode;
   } catch (error) {
@@ -126,29 +136,40 @@ Examples:
   colloquy check
   COLLOQUY_CONFIG=staging.json colloquy check --json
 
-Exits with 0 if the configuration is valid, with 2 if it is not. Warns of MCP servers and OpenAPI services whose tools cannot be listed now.
+Exits with 0 if the configuration is valid, with 2 if it is not. Lists the tools of MCP servers, OpenAPI services and plugins: warns of those
+that cannot be listed now, and rejects "approvals" for tools that a source does not list.
 Writes nothing and prints no keys.`,
     )
     .action(async ({ json = false }: { readonly json?: boolean }) => finish(await check(parts, json)));
 }
 
-async function sourceWarnings(config: Config): Promise<readonly string[]> {
-  const { examineToolSources } = await import("../doctor/tool-sources.ts");
-  const findings = await examineToolSources(config);
-  return findings.filter(({ health }) => health === "warning").map(({ found }) => found);
+async function checkTools(
+  config: Config,
+  file: string,
+): Promise<Pick<LoadedConfig & { readonly ok: false }, "problems" | "warnings">> {
+  const { listToolSources, toolFindings, unknownApprovals } = await import("../doctor/tool-sources.ts");
+  const listed = await listToolSources(config);
+  const warnings = toolFindings(listed).filter(({ health }) => health === "warning");
+  return { problems: unknownApprovals(listed, file), warnings: warnings.map(({ found }) => found) };
 }
 
 async function check(parts: CommandParts, json: boolean): Promise<ExitCode> {
   const loaded = await parts.loadConfig();
-  const problems = loaded.ok ? [] : loaded.problems;
-  const warnings = [...loaded.warnings, ...(loaded.ok ? await sourceWarnings(loaded.config) : [])];
+  const source = loaded.ok ? loaded.source : null;
+  const tools = loaded.ok ? await checkTools(loaded.config, source ?? "") : { problems: [], warnings: [] };
+  const problems = loaded.ok ? tools.problems : loaded.problems;
+  const warnings = [...loaded.warnings, ...tools.warnings];
+  const isOk = problems.length === 0;
   if (json) {
-    printJson(parts, { ok: loaded.ok, problems, warnings });
-    return loaded.ok ? 0 : 2;
+    printJson(parts, { ok: isOk, problems, warnings });
+    return isOk ? 0 : 2;
   }
   for (const warning of warnings) parts.errors.write(`Warning: ${warning}\n`);
-  if (!loaded.ok) throw new CommandFailure(formatProblems(loaded.problems), 2);
-  const { source } = loaded;
+  if (!isOk)
+    throw new CommandFailure(
+      loaded.ok ? formatProblems(problems, "The configuration has") : formatProblems(problems),
+      2,
+    );
   printLine(parts, `The configuration is valid${source === null ? " (there is no file)" : `: ${source}`}.`);
   return 0;
 }
@@ -164,7 +185,7 @@ function addDoctorCommand(program: Command, parts: CommandParts, finish: (code: 
   program
     .command("doctor")
     .description(
-      "check configuration, disk, database, clock, bus, keys and tool servers, and say what to fix",
+      "check configuration, disk, database, clock, bus, keys and tool sources, and say what to fix",
     )
     .option("--models", "also call each model that an App uses (costs a few tokens)")
     .option("--json", "print one JSON document: { ok, findings }")
@@ -201,7 +222,8 @@ async function examineWith(
   return isOk ? 0 : 1;
 }
 
-function linesOf({ about, health, found, mend }: Finding): readonly string[] {
+function linesOf({ about, health, found, mend, details = [] }: Finding): readonly string[] {
   const first = `${SIGNS[health]}  ${about.padEnd("data directory".length)}  ${found}`;
-  return mend === null ? [first] : [first, `${" ".repeat(27)}${mend}`];
+  const more = mend === null ? details : [mend, ...details];
+  return [first, ...more.map((line) => " ".repeat(27) + line)];
 }

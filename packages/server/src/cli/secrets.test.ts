@@ -3,10 +3,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { isWithoutPostgres, PostgresServer } from "../../test/postgres-server.ts";
-import { type AdministrationSettings, openAdministration } from "../wiring/administration.ts";
-import { Hidden } from "../core/hidden.ts";
-import { openVault, type MasterKeySettings } from "../wiring/master-keys.ts";
-import { lockFile } from "../store/sqlite/lock.ts";
+import postgres from "@colloquy/postgres";
+import { type LocalStoreSettings, openLocalStore } from "../wiring/local-store.ts";
+import { Hidden } from "@colloquy/engine/internal/core/hidden";
+import { openVault, type MasterKeySettings } from "@colloquy/engine/internal/wiring/master-keys";
+import { lockFile } from "@colloquy/engine/internal/store/sqlite/lock";
 import { recordedRun } from "./testing/recorded-run.ts";
 
 const KEY = "0f1e".repeat(16);
@@ -29,10 +30,10 @@ function settings(secretKey: string | null): MasterKeySettings {
 const run = (
   parameters: readonly string[],
   secretKey: string | null = null,
-  more: Partial<AdministrationSettings> = {},
+  more: Partial<LocalStoreSettings> = {},
 ) =>
   recordedRun(["secrets", "rotate-master", ...parameters], {
-    openAdministration: (need) => openAdministration({ ...settings(secretKey), ...more }, need),
+    openLocalStore: (need) => openLocalStore({ ...settings(secretKey), ...more }, need),
   });
 
 /** Accesses the store as a server on this directory would. */
@@ -40,7 +41,7 @@ async function withVault<Result>(
   secretKey: string | null,
   work: (vault: ReturnType<typeof openVault>) => Promise<Result>,
 ): Promise<Result> {
-  const { store, close } = await openAdministration(settings(secretKey));
+  const { store, close } = await openLocalStore(settings(secretKey));
   try {
     return await work(openVault(settings(secretKey), store.secrets, logger));
   } finally {
@@ -86,7 +87,7 @@ describe("secrets rotate-master", () => {
       expect(await run([], secretKey)).toEqual({
         code: 1,
         output: "",
-        errors: expect.stringMatching(/^Colloquy: There is no database of Colloquy in \S+ yet\. /) as string,
+        errors: expect.stringMatching(/^Colloquy: There is no Colloquy database in \S+ yet\. /) as string,
       });
     }
     expect(await readdir(directory)).toEqual([]);
@@ -118,7 +119,7 @@ describe("secrets rotate-master", () => {
 
   it("exits with 1 and advice if some secrets cannot be decrypted", async () => {
     await fill(null);
-    const { store, close } = await openAdministration(settings(null));
+    const { store, close } = await openLocalStore(settings(null));
     const [a, b] = await store.secrets.of("defi", "web-1");
     if (a === undefined || b === undefined) throw new Error("nothing is sealed");
     await store.secrets.put([{ ...a, sealed: b.sealed }]);
@@ -164,8 +165,9 @@ describe.skipIf(await isWithoutPostgres())("secrets rotate-master on PostgreSQL"
   it("needs no data directory and creates none", async () => {
     const server = await PostgresServer.start();
     try {
-      const databaseUrl = server.url(await server.createDatabase());
-      const elsewhere = { dataDirectory: join(directory, "data"), databaseUrl };
+      const url = server.url(await server.createDatabase());
+      const backend = { plugin: postgres, settings: new Hidden({ url }) };
+      const elsewhere = { dataDirectory: join(directory, "data"), backend };
       const first = await run([], KEY, elsewhere);
       const next = `${/^ {2}(\S+)$/m.exec(first.output)?.[1] ?? ""},${KEY}`;
       expect(await run([], next, elsewhere)).toMatchObject({ code: 0, errors: "" });

@@ -1,8 +1,8 @@
 import type { Command } from "commander";
-import type { Administration } from "../wiring/administration.ts";
+import type { LocalStore } from "../wiring/local-store.ts";
 import { administer, CommandFailure, type CommandParts, printJson, printLine } from "./command.ts";
 
-type Rotation = Awaited<ReturnType<Administration["rotateMaster"]>>;
+type Rotation = Awaited<ReturnType<LocalStore["rotateMaster"]>>;
 
 interface RotateOptions {
   readonly json?: boolean;
@@ -37,9 +37,7 @@ Works beside a running server. If interrupted, run it again: it resumes. With th
 what to do after each.`,
     )
     .action(async ({ json = false, discardUnreadable = false }: RotateOptions) => {
-      const rotation = await administer(parts, "existing", (administration) =>
-        administration.rotateMaster(discardUnreadable),
-      );
+      const rotation = await administer(parts, "existing", (local) => local.rotateMaster(discardUnreadable));
       if (json) printJson(parts, asJson(rotation));
       else printLine(parts, describe(rotation));
       if (rotation.outcome === "unreadable") throw new CommandFailure(explainUnreadable(rotation));
@@ -68,10 +66,10 @@ function asJson(rotation: Rotation): object {
 function describe(rotation: Rotation): string {
   switch (rotation.outcome) {
     case "done": {
-      const { keyId, resealed, discarded, resumed, given } = rotation;
+      const { keyId, resealed, discarded, resumed, fromOperator } = rotation;
       const done = resumed ? "The interrupted rotation is complete" : "The rotation is complete";
       const removed = discarded === 0 ? "" : `, ${counted(discarded)} removed that no key could decrypt`;
-      const next = given
+      const next = fromOperator
         ? "Now set COLLOQUY_SECRET_KEY to the first of its keys only, and restart every server."
         : "The old key is no longer in the key file. Older backups need it: keep it elsewhere as long as you keep them.";
       return `${done}: ${counted(resealed)} encrypted with the new master key ${keyId}${removed}.\n${next}`;

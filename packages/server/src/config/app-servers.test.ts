@@ -4,10 +4,23 @@ import { writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { inspect } from "node:util";
 import { describe, expect, it } from "vitest";
+import type { AppSettings } from "@colloquy/engine/internal/core/app-settings";
 import { loadConfig } from "./load-config.ts";
 import { useAppConfigs } from "./testing/app-configs.ts";
 
 const { inside, app, problems, warnings } = useAppConfigs();
+
+const PETS = {
+  openapi: "3.1.0",
+  info: { title: "Pets", version: "1" },
+  servers: [{ url: "https://pets.test" }],
+  paths: { "/pets": { get: { operationId: "listPets", responses: {} } } },
+};
+
+/** Returns the settings of an App's sources, by label. */
+function sectionsOf({ sources }: AppSettings["tools"]): object {
+  return Object.fromEntries(sources.map(({ label, settings }) => [label, settings.reveal()]));
+}
 
 describe("MCP servers", () => {
   it("accepts a URL or a command and hides values that may contain keys", async () => {
@@ -25,15 +38,14 @@ describe("MCP servers", () => {
       },
       { MY_KEY: "sk-1" },
     );
-    const { web, files, bare } = tools.mcp;
-    expect(web).toMatchObject({ transport: "http", url: "http://10.0.0.5:3000/mcp?tenant=a" });
-    expect(web?.transport === "http" && web.headers.reveal()).toEqual({
-      Authorization: "Bearer {{secret.TOKEN}}",
-      "X-Key": "k-sk-1",
+    expect(sectionsOf(tools)).toEqual({
+      "mcp web": {
+        url: "http://10.0.0.5:3000/mcp?tenant=a",
+        headers: { Authorization: "Bearer {{secret.TOKEN}}", "X-Key": "k-sk-1" },
+      },
+      "mcp files": { command: "npx", args: ["server", "/tmp"], env: { KEY: "sk-1", PLAIN: "{x}" } },
+      "mcp bare": { command: "mcp" },
     });
-    expect(files).toMatchObject({ transport: "stdio", command: "npx", args: ["server", "/tmp"] });
-    expect(files?.transport === "stdio" && files.env.reveal()).toEqual({ KEY: "sk-1", PLAIN: "{x}" });
-    expect(bare).toMatchObject({ transport: "stdio", args: [] });
     for (const print of [inspect(tools, { depth: null, showHidden: true }), JSON.stringify(tools)]) {
       expect(print).not.toContain("sk-1");
     }
@@ -122,7 +134,7 @@ describe("MCP servers", () => {
 
 describe("OpenAPI services", () => {
   it("accepts a document beside the file or at a URL", async () => {
-    await writeFile(inside("pets.yaml"), "");
+    await writeFile(inside("pets.yaml"), JSON.stringify(PETS));
     const { tools } = await app({
       secrets: [{ name: "KEY", description: "x" }],
       openapi: {
@@ -130,29 +142,27 @@ describe("OpenAPI services", () => {
         shops: { document: "https://shops.test/openapi.json?v=3", baseURL: "http://127.0.0.1:4000" },
       },
     });
-    const { pets, shops } = tools.openapi;
-    expect(pets).toMatchObject({
-      document: inside("pets.yaml"),
-      operations: ["listPets"],
-      baseURL: null,
+    expect(sectionsOf(tools)).toEqual({
+      "openapi pets": {
+        document: "./pets.yaml",
+        operations: ["listPets"],
+        headers: { "X-Key": "{{secret.KEY}}" },
+      },
+      "openapi shops": {
+        document: "https://shops.test/openapi.json?v=3",
+        baseURL: "http://127.0.0.1:4000",
+      },
     });
-    expect(pets?.headers.reveal()).toEqual({ "X-Key": "{{secret.KEY}}" });
-    expect(shops).toMatchObject({
-      document: "https://shops.test/openapi.json?v=3",
-      operations: null,
-      baseURL: "http://127.0.0.1:4000",
-    });
-    expect(shops?.headers.reveal()).toEqual({});
   });
 
   it("resolves documents relative to the directory of the configuration file", async () => {
-    const content = { apps: { defi: { openapi: { here: { document: "colloquy.config.json" } } } } };
+    const content = { apps: { defi: { openapi: { here: { document: "pets.json" } } } } };
+    await writeFile(inside("pets.json"), JSON.stringify(PETS));
     await writeFile(inside("colloquy.config.json"), JSON.stringify(content));
     const environment = { COLLOQUY_CONFIG: inside("colloquy.config.json") };
     const result = await loadConfig({ environment, workingDirectory: tmpdir() });
-    expect(result.ok && result.config.apps["defi"]?.tools.openapi["here"]?.document).toBe(
-      inside("colloquy.config.json"),
-    );
+    expect(result.ok && result.config.apps["defi"]?.tools.sources[0]?.directory).toBe(inside("."));
+    expect([...result.files.keys()]).toContain(inside("pets.json"));
   });
 
   it("rejects a name that begins with the name of another server, because tool names could collide", async () => {
@@ -187,7 +197,7 @@ describe("OpenAPI services", () => {
         `openapi.gone.document: There is no file at ${inside("gone.yaml")}.`,
         "openapi.scheme.document: must be a path, or an http or https URL without user name and password.",
         'openapi.twice.operations[2]: "a" is in the list already.',
-        "openapi.twice: is also the name of an MCP server, so the names of their tools would be mixed up. Choose another one.",
+        "openapi.twice: has the name of mcp.twice, so the names of their tools would be mixed up. Choose another one.",
         "openapi.base.baseURL: must be an http or https URL without user name, password and query.",
         "openapi.base.operations: must have at least 1 entry.",
         "openapi.none.document: must be text, not absent.",

@@ -73,6 +73,34 @@ describe("tools", () => {
     ]);
   });
 
+  it("rejects invalid approval settings", async () => {
+    const approvers = { claim: "role", values: ["lead"] };
+    const users = { issuer: "https://login.test", audience: "x" };
+    const found = async (terms: object, more: object = { users }, tool = "calculator") =>
+      await problems({
+        tools: ["calculator", "ask_user"],
+        approvals: { [tool]: { when: "always", ...terms } },
+        ...more,
+      });
+    for (const expiresAfter of ["1m", "30d", "43200m", "720h"])
+      expect(await found({ expiresAfter, approvers })).toEqual([]);
+    for (const expiresAfter of ["0m", "59s", "31d", "43201m", "721h", "1.5h", "10", " 1h"])
+      expect(await found({ expiresAfter })).toEqual([expect.stringContaining("from 1m to 30d")]);
+    expect(await found({ expiresAfter: "1h", remindAfter: "60m" })).toEqual([
+      'approvals.calculator.remindAfter: must be shorter than "expiresAfter".',
+    ]);
+    expect(await found({ owner: "may" })).toEqual([
+      'approvals.calculator.owner: needs "approvers": without them, the user decides.',
+    ]);
+    expect(await found({ approvers }, {})).toEqual([
+      'approvals.calculator.approvers: needs "users" in the App, whose tokens have the claim.',
+    ]);
+    expect(await found({ approvers }, { users }, "ask_user")).toEqual([
+      "approvals.ask_user.approvers: only the user can answer requests of this tool. Remove it.",
+    ]);
+    expect(await found({ approvers: { claim: "role", values: [] } })).toHaveLength(1);
+  });
+
   it("rejects unknown tool names in effects and approvals", async () => {
     const section = {
       tools: ["calculator"],

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { ManualClock } from "../../test/manual-clock.ts";
-import { createWalletTools } from "../tools/wallet/wallet-tools.ts";
-import { WALLET_TOOLS } from "./app-tools.ts";
+import { createWalletTools } from "@colloquy/engine/internal/tools/wallet/wallet-tools";
+import { WALLET_TOOLS } from "@colloquy/engine/internal/config/app-tools";
 import { useAppConfigs } from "./testing/app-configs.ts";
 import { problemTexts } from "./testing/config-directory.ts";
 

@@ -30,6 +30,65 @@ describe("Apps", () => {
     expect((await accepted(apart)).operators).toEqual({ ...apart.operators, jwksUri: null, keys: null });
   });
 
+  it("accepts only branding that pages can show safely", async () => {
+    const branding = {
+      name: "Harbour",
+      greeting: "Ahoy!",
+      accent: "#1d4ed8",
+      logo: "/logo.svg",
+      favicon: "https://cdn.example/a.png?x=1",
+      images: {
+        hosts: ["images.example.com", "cdn.example:8443"],
+        proxy: "https://proxy.example/?url={url}",
+      },
+    };
+    expect((await app({ branding })).branding).toEqual(branding);
+    for (const wrong of [
+      { accent: "red" },
+      { accent: "#fff;--x:url(//evil)" },
+      { logo: "//evil.example/x.svg" },
+      { logo: "javascript:alert(1)" },
+      { logo: "data:image/svg+xml,<svg/>" },
+      { logo: "http://cdn.example/x.svg" },
+      { logo: "https://a:b@cdn.example/x.svg" },
+      { favicon: "https://cdn.example/x; script-src *" },
+      { favicon: "https://cdn.example/a,b" },
+      { name: " " },
+      { greeting: "x".repeat(201) },
+      { css: "body{}" },
+      { images: { hosts: ["https://images.example.com"] } },
+      { images: { hosts: ["*.example.com"] } },
+      { images: { hosts: ["a.example;script-src"] } },
+      { images: { proxy: "https://proxy.example/" } },
+      { images: { proxy: "http://proxy.example/?url={url}" } },
+      { images: { proxy: "/proxy?url={url}" } },
+      { images: { proxy: "https://proxy.example/a{url}" } },
+      { images: { proxy: "https://proxy.example/{url}/a" } },
+      { images: { proxy: "https://{url}/?" } },
+      { images: { proxy: "https://proxy.example/?a={url}&b={url}" } },
+    ]) {
+      const name = Object.keys(wrong)[0]!;
+      const texts = problemTexts(await load({ apps: { a: { branding: wrong } } }));
+      expect(texts).toEqual([expect.stringContaining(name === "css" ? "css" : `branding.${name}`)]);
+    }
+  });
+
+  it("accepts the console's client, and rejects parameters that the console sets itself", async () => {
+    const users = { issuer: "https://login.example.com", audience: "chat" };
+    const signIn = (console: object) => load({ apps: { a: { users: { ...users, console } } } });
+    const accepts = await app({ users: { ...users, console: { clientId: "web" } } });
+    expect(accepts.users?.console).toEqual({ clientId: "web", scope: "openid profile", parameters: {} });
+    for (const wrong of [
+      { clientId: "" },
+      { clientId: "web", scope: "profile" },
+      { clientId: "web", scope: "openid  profile" },
+      { clientId: "web", parameters: { redirect_uri: "https://evil.example" } },
+      { clientId: "web", parameters: { response_mode: "form_post" } },
+      { clientId: "web", clientSecret: "secret" },
+    ])
+      expect(problemTexts(await signIn(wrong))).toHaveLength(1);
+  });
+
   it("accepts issuers on private addresses, and over plain http only on this machine", async () => {
     const audience = "chat";
     for (const issuer of ["https://10.0.0.5/realm", "http://127.0.0.1:9000", "http://localhost/realm"])

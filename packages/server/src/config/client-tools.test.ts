@@ -1,10 +1,9 @@
 // Tools that run in the client, in the settings of an App.
 
 import { describe, expect, it } from "vitest";
-import { describeChanges } from "./changes.ts";
 import { useAppConfigs } from "./testing/app-configs.ts";
 
-const { app, load, loadModule, problems } = useAppConfigs();
+const { app, loadModule, problems } = useAppConfigs();
 const SCHEMA = { type: "object", properties: { city: { type: "string" } } };
 const LOOK = { description: "Looks", inputSchema: SCHEMA };
 
@@ -98,21 +97,6 @@ describe("clientTools", () => {
     expect(await problems(section)).toEqual([
       "approvals.look: runs in the client, which can ask its user. Remove the rule.",
       'effects.look: runs in the client. Use "repeatable" of the tool instead.',
-    ]);
-  });
-
-  it("are named as in the file when they change", async () => {
-    const before = await load({ apps: { defi: { clientTools: { look: LOOK, peek: LOOK } } } });
-    const after = await load({
-      apps: {
-        defi: { clientTools: { look: { ...LOOK, repeatable: true }, draw: LOOK }, allowClientTools: true },
-      },
-    });
-    expect(before.ok && after.ok && describeChanges(before, after).toSorted()).toEqual([
-      "apps.defi.allowClientTools has changed.",
-      "apps.defi.clientTools.draw is new.",
-      "apps.defi.clientTools.look has changed.",
-      "apps.defi.clientTools.peek is gone.",
     ]);
   });
 });

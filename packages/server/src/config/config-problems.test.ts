@@ -1,7 +1,7 @@
 // The wording of problems and warnings about environment and file.
 
 import { describe, expect, it } from "vitest";
-import { formatProblems } from "./problem.ts";
+import { formatProblems } from "@colloquy/engine/internal/config/problem";
 import { useConfigDirectory } from "./testing/config-directory.ts";
 
 const { write, load, problems, warnings } = useConfigDirectory();
@@ -31,6 +31,9 @@ describe("problems", () => {
       walletListing: true,
       limits: { maxSteps: 0, turnMs: "10 minutes", maxRuning: 5 },
       colour: "blue",
+      branding: { name: "Harbour" },
+      backend: { url: "postgres://db/colloquy" },
+      protocols: { lines: {}, "ai-sdk": {} },
     });
     const found = await problems({
       PORT: "80a",
@@ -48,7 +51,7 @@ describe("problems", () => {
         "apps.default.models[4]: must be text, not a number.",
         'apps.default.utilityModel: "openai/gpt" needs an API key: set OPENAI_API_KEY, or remove the model from the list.',
         'apps.default.tools[0]: must be "current_time", "calculator" or "ask_user", not "calculater".',
-        'apps.default.onBusy: must be "enqueue", "reject" or "interrupt", not "wait".',
+        'apps.default.onBusy: must be "enqueue", "reject", "interrupt" or "steer", not "wait".',
         'apps.default.instruction: is not a known setting. Did you mean "instructions"?',
         "apps.default.expiry.emptyMs: must be a whole number, not 1.5.",
         'providers["my.server"].api_key_env: is not a known setting. Did you mean "apiKeyEnv"?',
@@ -65,7 +68,11 @@ describe("problems", () => {
         "limits.maxSteps: must be at least 1.",
         "limits.turnMs: must be a number, not text.",
         'limits.maxRuning: is not a known setting. Did you mean "maxRunning"?',
-        "colour: is not a known setting. Known here: $schema, apps, providers, chains, operators, siwe, cors, walletListing, limits, rateLimits, retention.",
+        'branding: is a setting of an App. Write it as "apps.default.branding", or in another App.',
+        'backend.kind: must be "sqlite" or "postgresql", not absent.',
+        'protocols.lines: is not a protocol with settings. Known here: openai, ag-ui, mcp-server. A protocol of a package must be listed in "plugins".',
+        'protocols.ai-sdk: is not a protocol with settings. Known here: openai, ag-ui, mcp-server. A protocol of a package must be listed in "plugins".',
+        "colour: is not a known setting. Known here: $schema, plugins, apps, providers, chains, backend, transport, files, operators, protocols, siwe, cors, walletListing, limits, rateLimits, retention.",
       ].toSorted(),
     );
   });
@@ -112,11 +119,16 @@ describe("problems", () => {
 
   it("reports a provider without a base URL and a demo provider with one", async () => {
     await write("colloquy.config.json", {
-      providers: { a: { kind: "openai-compatible" }, demo: { baseURL: "http://x.test", headers: {} } },
+      providers: {
+        a: { kind: "openai-compatible" },
+        demo: { baseURL: "http://x.test", headers: {} },
+        openai: { tools: false, timeoutMs: 5_000, body: {} },
+      },
     });
     expect(await problems()).toEqual([
       'providers.a: needs a "baseURL", such as http://127.0.0.1:11434/v1 for Ollama.',
       "providers.demo: is the demo model, which calls no API. Remove baseURL, headers.",
+      'providers.openai: is of kind openai. Remove tools, body, which only "openai-compatible" has.',
     ]);
   });
 

@@ -7,6 +7,7 @@ import { defineConfig, type ToolContext } from "@colloquy/server/config";
 import { tool } from "ai";
 import { expect, it } from "vitest";
 import { z } from "zod";
+import { BUNDLED_PLUGINS } from "./bundled-plugins.ts";
 import type { ConfigFile } from "./file-schema.ts";
 
 const MODULES = join(import.meta.dirname, "../../../../node_modules");
@@ -52,9 +53,10 @@ it("accepts a configuration with all settings in both the types and the schema",
     chains: { 1: { name: "Ethereum", rpcURL: "https://x.test" } },
     limits: { actionMs: 1000 },
   });
-  const { ConfigFile: schema } = await import("./file-schema.ts");
+  const { configFile } = await import("./file-schema.ts");
+  const schema = configFile(BUNDLED_PLUGINS);
   // The schema's output must match the types, and the types must match the schema as far as types can express it.
-  const parsed: ConfigFile = schema.parse(config);
+  const { backend: _backend, transport: _transport, ...parsed }: ConfigFile = schema.parse(config);
   expect(Object.keys(defineConfig(parsed).apps ?? {})).toEqual(["default", "trips"]);
 });
 

@@ -112,12 +112,14 @@ describe("database and NATS URLs", () => {
 
   it("keeps the values and never prints them", async () => {
     const config = await loaded({ COLLOQUY_DATABASE_URL: DATABASE, COLLOQUY_NATS_URL: NATS });
-    expect(config.databaseUrl?.reveal()).toBe(DATABASE);
-    expect(config.natsUrl?.reveal()).toBe("nats://node:hidden@one.test:4222,nats://two.test");
+    expect(config.backend.plugin.name).toBe("postgresql");
+    expect(config.backend.settings.reveal()).toEqual({ url: DATABASE });
+    expect(config.transport?.plugin.name).toBe("nats");
+    expect(config.transport?.settings.reveal()).toEqual({ url: NATS });
     expect(JSON.stringify(config) + inspect(config, { depth: null, showHidden: true })).not.toContain(
       "hidden@",
     );
-    expect(await loaded()).toMatchObject({ databaseUrl: null, natsUrl: null });
+    expect(await loaded()).toMatchObject({ backend: { plugin: { name: "sqlite" } }, transport: null });
   });
 
   it.each([
@@ -126,7 +128,7 @@ describe("database and NATS URLs", () => {
     "postgres://[::1]:5433/x?sslmode=require",
     "postgres://neon.test/x?sslmode=require&channel_binding=require",
   ])("accepts %s as database", async (url) => {
-    expect((await loaded({ COLLOQUY_DATABASE_URL: url })).databaseUrl?.reveal()).toBe(url);
+    expect((await loaded({ COLLOQUY_DATABASE_URL: url })).backend.settings.reveal()).toEqual({ url });
   });
 
   it.each([
@@ -171,6 +173,8 @@ describe("unencrypted connections", () => {
     `${REMOTE}?sslmode=disable`,
     "postgres://db.test/x?host=10.0.0.7",
     "postgres://[2001:db8::1]/x",
+    "postgres://a%zz.test/x",
+    "postgres:///x?host=a%25zz.test",
   ])("warns of %s", async (url) => {
     expect(await warned({ COLLOQUY_DATABASE_URL: url })).toEqual(["COLLOQUY_DATABASE_URL"]);
     expect((await warnings({ COLLOQUY_DATABASE_URL: url })).join()).not.toContain("hidden");
@@ -198,6 +202,8 @@ describe("unencrypted connections", () => {
     ["tls://nats.test", []],
     ["nats://nats.test", ["COLLOQUY_NATS_URL"]],
     ["nats://127.0.0.1,nats://user:hidden@nats.test", ["COLLOQUY_NATS_URL"]],
+    ["nats://a%zz.test", ["COLLOQUY_NATS_URL"]],
+    ["nats://[::1]", []],
   ])("warns of NATS servers on other machines without TLS: %s", async (url, names) => {
     expect(await warned({ COLLOQUY_DATABASE_URL: "postgres://localhost/x", COLLOQUY_NATS_URL: url })).toEqual(
       names,

@@ -3,20 +3,22 @@
 import { isIP } from "node:net";
 import { hostname } from "node:os";
 import { resolve } from "node:path";
-import { Hidden } from "../core/hidden.ts";
-import { isLoopbackName } from "../core/loopback.ts";
-import { parseMasterKeys } from "../core/secrets.ts";
+import { Hidden } from "@colloquy/engine/internal/core/hidden";
+import { isLoopbackName } from "@colloquy/engine/internal/core/loopback";
+import { parseMasterKeys } from "@colloquy/engine/internal/core/secrets";
 import { LOG_LEVELS, type LogLevel, type ServerConfig } from "./config.ts";
-import { nearestName, suggestion } from "./nearest-name.ts";
-import type { ConfigProblem } from "./problem.ts";
+import { nearestName, suggestion } from "@colloquy/engine/internal/core/nearest-name";
+import type { ConfigProblem } from "@colloquy/engine/internal/config/problem";
 import {
   fileVariable,
   readSecret,
   variableText,
   type Environment,
   type VariableReading,
-} from "./secret-variable.ts";
-import { parseDatabaseUrl, parseNatsUrl, plainTextWarnings } from "./server-urls.ts";
+} from "@colloquy/engine/internal/config/secret-variable";
+import nats from "@colloquy/nats";
+import postgres from "@colloquy/postgres";
+import type { StorageVariables } from "./storage-variables.ts";
 
 /** Secrets, which can also be read from a file, such as the one that `COLLOQUY_ADMIN_KEY_FILE` names. */
 const SECRET_VARIABLES = [
@@ -97,11 +99,11 @@ export function readEnvironment(environment: Environment, workingDirectory: stri
     ),
     logLevel: read<LogLevel>("COLLOQUY_LOG_LEVEL", "info", parseLogLevel),
   };
-  const databaseUrl = secret("COLLOQUY_DATABASE_URL", parseDatabaseUrl);
+  const databaseUrl = secret("COLLOQUY_DATABASE_URL", (text) => parseUrl(postgres, text));
   const hasDatabase =
     databaseUrl !== null || problems.some(({ location }) => location === "COLLOQUY_DATABASE_URL");
   const natsUrl = secret("COLLOQUY_NATS_URL", (text) =>
-    hasDatabase ? parseNatsUrl(text) : { problem: NATS_WITHOUT_DATABASE },
+    hasDatabase ? parseUrl(nats, text) : { problem: NATS_WITHOUT_DATABASE },
   );
   return {
     settings,
@@ -110,8 +112,10 @@ export function readEnvironment(environment: Environment, workingDirectory: stri
     /** Host of `COLLOQUY_PUBLIC_URL`, with a port if it has one; `null` if it is not set. */
     publicHost: read<string | null>("COLLOQUY_PUBLIC_URL", null, parsePublicUrl),
     secretKey: secret("COLLOQUY_SECRET_KEY", parseSecretKey),
-    databaseUrl,
-    natsUrl,
+    storage: {
+      COLLOQUY_DATABASE_URL: databaseUrl,
+      COLLOQUY_NATS_URL: natsUrl,
+    } satisfies StorageVariables,
     adminKey: secret("COLLOQUY_ADMIN_KEY", parseAdminKey),
     proxies: {
       https: readProxy("HTTPS_PROXY"),
@@ -121,10 +125,7 @@ export function readEnvironment(environment: Environment, workingDirectory: stri
         .filter((entry) => entry !== ""),
     },
     problems,
-    warnings: [
-      ...warnings(settings),
-      ...plainTextWarnings({ databaseUrl, natsUrl }, variableText(environment, "PGSSLMODE")),
-    ],
+    warnings: warnings(settings),
   };
 }
 
@@ -199,6 +200,13 @@ function warnings(settings: EnvironmentSettings): readonly string[] {
     "COLLOQUY_ALLOWED_HOSTS is set and COLLOQUY_TRUSTED_PROXIES is not, so clients of a proxy on this machine count as local: " +
       "nothing limits requests or attempts at the admin key. Set COLLOQUY_TRUSTED_PROXIES to the proxy's address, such as 127.0.0.1.",
   ];
+}
+
+/** Checks a URL with the schema of the plugin's setting. */
+function parseUrl(plugin: typeof postgres | typeof nats, text: string): Parsed<Hidden<string>> {
+  const { error } = plugin.settings?.shape.url.safeParse(text) ?? {};
+  if (error === undefined) return { value: new Hidden(text) };
+  return { problem: (error.issues[0]?.message ?? "is wrong").replace(/(?<![.?])$/, ".") };
 }
 
 /** Returns true if the address stands for all interfaces (`0.0.0.0`, `::`). */

@@ -2,8 +2,8 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { VARIABLES } from "./environment.ts";
-import { BUILT_IN_TOOLS } from "./app-schema.ts";
-import { KNOWN_PROVIDERS } from "./providers.ts";
+import { BUILT_IN_TOOLS } from "@colloquy/engine/internal/config/app-schema";
+import { KNOWN_PROVIDERS } from "@colloquy/engine/internal/config/providers";
 
 const ADDRESSES = KNOWN_PROVIDERS.flatMap(({ address }) => address?.variable ?? []);
 const ROOT = join(import.meta.dirname, "../../../..");

@@ -6,27 +6,31 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
-import { createSchemaCheck } from "../tools/input-check.ts";
-import { AppSection, McpSection, OpenApiSection, OperatorsSection, SlotSection } from "./app-schema.ts";
+import { createSchemaCheck } from "@colloquy/engine/internal/tools/input-check";
+import {
+  AppSection,
+  appSection,
+  OperatorsSection,
+  SlotSection,
+} from "@colloquy/engine/internal/config/app-schema";
 import {
   ChainSection,
-  ConfigFile,
-  CorsSection,
-  SignInSection,
   LimitsSection,
   ProviderSection,
-  RateLimitsSection,
   RetentionSection,
-} from "./file-schema.ts";
+} from "@colloquy/engine/internal/config/sections";
+import { McpSection } from "@colloquy/mcp/internal/settings";
+import { OpenApiSection } from "@colloquy/openapi/internal/settings";
+import { BUNDLED_PLUGINS } from "./bundled-plugins.ts";
+import { configFile, CorsSection, SignInSection, RateLimitsSection } from "./file-schema.ts";
+import { jsonSchemaOf } from "./json-schema.ts";
 import { loadConfig } from "./load-config.ts";
 
 const PUBLISHED = join(import.meta.dirname, "../../colloquy.schema.json");
 const REFERENCE = join(import.meta.dirname, "../../../../docs/configuration.md");
 
-const schema = z.toJSONSchema(ConfigFile, { target: "draft-7", io: "input", unrepresentable: "any" });
-/** Identifies the schema independently of where a copy is stored. */
-const $id = "urn:colloquy:configuration";
-const published = { $schema: schema.$schema, $id, title: "Configuration of Colloquy", ...schema };
+const ConfigFile = configFile(BUNDLED_PLUGINS);
+const published = jsonSchemaOf(BUNDLED_PLUGINS);
 
 let directory = "";
 
@@ -38,12 +42,19 @@ afterAll(async () => {
   await rm(directory, { recursive: true });
 });
 
+/** As in `biome.json`. */
+const LINE_WIDTH = 110;
+
 it("matches the published JSON Schema", async () => {
-  // The formatter of the repository puts lists of words on one line.
+  // The formatter of the repository puts lists of words on one line, if it has room.
   const words = /\[\n\s+("[^"]*"(?:,\n\s+"[^"]*")*)\n\s+\]/g;
   const text = JSON.stringify(published, null, 2).replaceAll(
     words,
-    (_, list: string) => `[${list.replaceAll(/\n\s+/g, " ")}]`,
+    (lines: string, list: string, at: number, whole: string) => {
+      const line = `[${list.replaceAll(/\n\s+/g, " ")}]`;
+      const indent = at - whole.lastIndexOf("\n", at) - 1;
+      return indent + line.length < LINE_WIDTH ? line : lines;
+    },
   );
   await expect(`${text}\n`).toMatchFileSnapshot(PUBLISHED);
 });
@@ -51,7 +62,7 @@ it("matches the published JSON Schema", async () => {
 /** The sections that have a list of their own in the reference, by the name in its marker. */
 const SECTIONS: Readonly<Record<string, readonly z.ZodObject[]>> = {
   file: [ConfigFile],
-  apps: [AppSection],
+  apps: [appSection(BUNDLED_PLUGINS)],
   secrets: [SlotSection],
   users: [AppSection.shape.users.unwrap()],
   operators: [OperatorsSection],
@@ -134,7 +145,7 @@ it("describes every setting", () => {
     }
     for (const [key, part] of Object.entries(node)) walk(part, `${path}/${key}`);
   };
-  walk(schema, "");
+  walk(published, "");
   expect(found.length).toBeGreaterThan(60);
 });
 

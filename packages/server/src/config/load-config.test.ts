@@ -1,9 +1,10 @@
+import { MEDIA_TYPES } from "@colloquy/protocol/media-types";
 import { mkdir, symlink } from "node:fs/promises";
 import { describe, expect, it } from "vitest";
-import type { Clock } from "../core/ports/driven/clock.ts";
-import { builtInTools } from "../tools/built-in/built-in-tools.ts";
-import { BUILT_IN_TOOLS } from "./app-schema.ts";
-import { changedFiles } from "./file-stamps.ts";
+import type { Clock } from "@colloquy/engine/internal/core/ports/driven/clock";
+import { builtInTools } from "@colloquy/engine/internal/tools/built-in/built-in-tools";
+import { BUILT_IN_TOOLS } from "@colloquy/engine/internal/config/app-schema";
+import { changedFiles } from "@colloquy/engine/internal/config/file-stamps";
 import { loadConfig } from "./load-config.ts";
 import { useConfigDirectory } from "./testing/config-directory.ts";
 
@@ -11,7 +12,7 @@ const { inside, write, loaded, problems, warnings } = useConfigDirectory();
 
 /** Tool settings with these built-in tools only. */
 function toolSettings(...builtIn: readonly string[]) {
-  return { builtIn, own: {}, mcp: {}, openapi: {}, wallet: null, effects: {}, approvals: {} };
+  return { builtIn, own: {}, sources: [], wallet: null, effects: {}, approvals: {} };
 }
 
 describe("without a file", () => {
@@ -52,6 +53,7 @@ describe("without a file", () => {
         instructions: null,
         tools: { ...toolSettings("current_time", "calculator"), isUnconfigured: true },
         onBusy: "enqueue",
+        compaction: "summary",
         expiry: { emptyMs: 3_600_000, unboundMs: 2_592_000_000 },
         secrets: [],
         users: null,
@@ -62,6 +64,10 @@ describe("without a file", () => {
     });
     expect(config.providers).toEqual({ demo: { kind: "demo" } });
     expect(config.limits).toEqual({
+      fileBytes: 20_971_520,
+      fileTypes: MEDIA_TYPES,
+      appFileBytes: 10_737_418_240,
+      ownerFileBytes: 1_073_741_824,
       turnMs: 600_000,
       idleMs: 300_000,
       maxSteps: 20,
@@ -114,6 +120,7 @@ describe("a file", () => {
         instructions: "Be brief.",
         tools: ["calculator", "calculator"],
         onBusy: "reject",
+        compaction: "cut",
         expiry: { unboundMs: 1000 },
         rateLimits: { chatsPerMinute: 600 },
       },
@@ -266,16 +273,17 @@ describe("a file", () => {
 it("notices a document that changes while it is read", async () => {
   await write("pets.json", "{}");
   await write(
-    "colloquy.config.json",
-    '{"apps": {"default": {"openapi": {"pets": {"document": "./pets.json"}}}}}',
+    "colloquy.config.mjs",
+    `export default {
+      apps: { default: { openapi: { pets: { document: "./pets.json" } }, tools: { work: { inputSchema: {}, execute() {} } } } },
+    };`,
   );
   const { files } = await loadConfig({
     environment: {},
     workingDirectory: inside("."),
     inspections: {
-      document: async () => (await write("pets.json", '{"edited": true}'), []),
       wallet: () => null,
-      ownTool: () => Promise.resolve(null),
+      ownTool: async () => (await write("pets.json", '{"edited": true}'), null),
     },
   });
   expect(changedFiles(files)).toEqual([inside("pets.json")]);

@@ -1,16 +1,21 @@
-import { Hidden } from "../core/hidden.ts";
-import { isPublic } from "../core/loopback.ts";
-import { AppSection } from "./app-schema.ts";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { z } from "zod";
 import {
-  type AppReader,
-  checkOperators,
-  checkUsers,
-  completeApp,
-  type Inspections,
-  readApps,
-  withKeySource,
-} from "./apps.ts";
-import { readChains } from "./app-tools.ts";
+  backendSection,
+  filesSection,
+  readBackendSection,
+  readFilesSection,
+} from "@colloquy/engine/internal/config/backends";
+import { recordOf } from "@colloquy/engine/internal/config/schema-parts";
+import { isPublic } from "@colloquy/engine/internal/core/loopback";
+import { checkOperators, type Inspections, withKeySource } from "@colloquy/engine/internal/config/apps";
+import {
+  freezeConfig,
+  readSections,
+  type SectionReader,
+} from "@colloquy/engine/internal/config/read-sections";
+import type { Plugin } from "@colloquy/engine/internal/core/plugins/plugin";
 import type { Config } from "./config.ts";
 import {
   exposureProblems,
@@ -18,14 +23,19 @@ import {
   unknownVariables,
   type EnvironmentReading,
 } from "./environment.ts";
-import type { FileStamps } from "./file-stamps.ts";
-import { ConfigFile } from "./file-schema.ts";
-import { Findings, type ConfigProblem } from "./problem.ts";
-import { readProviders } from "./providers.ts";
+import type { FileStamps } from "@colloquy/engine/internal/config/file-stamps";
+import { directory } from "@colloquy/engine/internal/files/directory";
+import { sqlite } from "@colloquy/engine/internal/store/sqlite/plugin";
+import { BUNDLED_PLUGINS } from "./bundled-plugins.ts";
+import { configFile, type ConfigFile } from "./file-schema.ts";
+import { checkPlugins } from "@colloquy/engine/internal/config/plugins";
+import { type ConfigProblem, Findings, formatPath } from "@colloquy/engine/internal/config/problem";
 import { readConfigFile, type FileReading } from "./read-file.ts";
-import { recordOf } from "./schema-parts.ts";
-import { describeIssues, findPrototypeKeys } from "./schema-problems.ts";
-import type { Environment } from "./secret-variable.ts";
+import { type StorageVariables, withVariables } from "./storage-variables.ts";
+import { fillProtocols, settingsOf } from "./protocols.ts";
+import { readPlugins, type PluginReading } from "./read-plugins.ts";
+import { describeIssues, findPrototypeKeys } from "@colloquy/engine/internal/config/schema-problems";
+import type { Environment } from "@colloquy/engine/internal/config/secret-variable";
 
 export type LoadedConfig =
   | {
@@ -38,15 +48,16 @@ export type LoadedConfig =
        * All files that were read or looked for, including modules that the file imports by a relative path.
        */
       readonly files: FileStamps;
+      readonly plugins: readonly Plugin[];
     }
   | {
       readonly ok: false;
       readonly problems: readonly ConfigProblem[];
       readonly warnings: readonly string[];
       readonly files: FileStamps;
+      /** Successfully loaded plugins. */
+      readonly plugins: readonly Plugin[];
     };
-
-const FILE_GONE = "no longer exists. Put it back and reload; to run without a file, restart the service.";
 
 /**
  * Returns the frozen configuration from environment and file, or all problems of both (contract sections 4 and 7).
@@ -55,35 +66,23 @@ const FILE_GONE = "no longer exists. Put it back and reload; to run without a fi
 export async function loadConfig(input: {
   readonly environment: Environment;
   readonly workingDirectory: string;
-  /** Counts loads in this process; a number above 0 bypasses the module cache. Defaults to 0. */
-  readonly reading?: number;
-  /**
-   * On a reload, the file of the current settings. If it is missing, that is a problem instead of a switch to
-   * the defaults.
-   */
-  readonly sourceInForce?: string | null;
-  /** Checks OpenAPI document files and custom tools. If absent, document files only have to exist. */
+  /** Checks custom tools. If absent, only their shape is checked. */
   readonly inspections?: Inspections;
 }): Promise<LoadedConfig> {
   const environment = readEnvironment(input.environment, input.workingDirectory);
   const files = new Map<string, string>();
-  const file = await readConfigFile(
-    environment.configPath,
-    input.workingDirectory,
-    input.reading ?? 0,
-    files,
+  const file = await readConfigFile(environment.configPath, input.workingDirectory, files);
+  const listed = await readPlugins(file, files);
+  const reader = { inspections: input.inspections ?? null, stamps: files, listed };
+  const checked = await checkFile(
+    file,
+    { environment: input.environment, storage: environment.storage },
+    reader,
   );
-  const checked = await checkFile(file, {
-    environment: input.environment,
-    inspections: input.inspections ?? null,
-    stamps: files,
-  });
   const { findings } = checked;
-  const gone = file.source === null ? (input.sourceInForce ?? null) : null;
   const problems = [
     ...environment.problems,
     ...exposureProblems(environment.settings),
-    ...(gone === null ? [] : [{ source: gone, location: "", message: FILE_GONE }]),
     ...file.problems,
     ...checked.problems,
   ];
@@ -93,65 +92,119 @@ export async function loadConfig(input: {
     ...file.warnings,
     ...findings.warnings,
   ];
-  if (problems.length > 0 || checked.content === null) return { ok: false, problems, warnings, files };
+  const { plugins } = checked;
+  if (problems.length > 0 || checked.content === null)
+    return { ok: false, problems, warnings, files, plugins };
   const config = complete(environment, checked.content, checked);
-  const ownTools = Object.values(config.apps).flatMap(({ tools }) => Object.values(tools.own));
   return {
     ok: true,
-    config: deepFreeze(config, new Set(ownTools)),
+    config: freezeConfig(config),
     source: file.source,
     files,
+    plugins,
     warnings: [...warnings, ...exposureWarnings(config)],
   };
 }
 
-/** Returns the content, `null` if the schema rejects it, with the problems and warnings of the file and of its keys. */
-async function checkFile(
-  file: FileReading,
-  {
-    environment,
-    ...reader
-  }: { readonly environment: Environment } & Pick<AppReader, "inspections" | "stamps">,
-) {
+/**
+ * Returns the backend and the file store, for commands that need nothing else of the file. All other sections may be invalid.
+ * Defaults to SQLite if neither the environment nor the file names a backend. An unreadable file is a problem
+ * only if it may name one.
+ */
+export async function readBackend(variables: Environment, workingDirectory: string) {
+  const {
+    settings,
+    secretKey,
+    configPath,
+    storage,
+    problems: wrong,
+  } = readEnvironment(variables, workingDirectory);
+  const stamps = new Map<string, string>();
+  const isInFile = storage.COLLOQUY_DATABASE_URL === null;
+  const file = await readConfigFile(configPath, workingDirectory, stamps);
+  const content = recordOf(file.content);
+  const names = [...(isInFile ? ["backend"] : []), "files"].filter((name) => Object.hasOwn(content, name));
+  const listed = names.length > 0 ? await readPlugins(file, stamps) : null;
+  const findings = new Findings(file.source ?? "");
+  const report = (path: readonly PropertyKey[], message: string): void => findings.problem(path, message);
+  for (const { path, message } of listed?.failures ?? []) report(path, message);
+  const plugins = checkPlugins(BUNDLED_PLUGINS, listed?.candidates ?? [], report);
   const source = file.source ?? "";
-  const findings = new Findings(source);
-  const read = file.content === undefined ? {} : file.content;
-  const parsed = ConfigFile.safeParse(read, { reportInput: true });
-  const sections = recordOf(read);
-  const { providers, problems: keyProblems } = readProviders(sections["providers"], environment, findings);
-  const filling = { environment, findings, slots: null };
-  const chains = readChains(sections["chains"], filling);
-  const tools = await readApps(sections["apps"], {
-    ...filling,
-    chains,
-    directory: file.directory,
-    providers,
-    ...reader,
+  const written = Object.fromEntries(names.map((name) => [name, content[name]]));
+  const sections = recordOf(withVariables(written, { ...storage, COLLOQUY_NATS_URL: null }).content);
+  const reader = { environment: variables, findings, slots: null, plugins };
+  const { chosen: backend, filled } = readBackendSection(sections, reader, sqlite);
+  const files = readFilesSection(sections, reader, directory);
+  const schema = z.object({
+    backend: backendSection(plugins).optional(),
+    files: filesSection(plugins).optional(),
   });
-  const { apps = {}, operators } = parsed.data ?? {};
-  checkUsers(apps, findings);
-  checkOperators(operators, apps, findings);
+  const { error } = schema.safeParse({ ...sections, ...filled, ...files.filled }, { reportInput: true });
+  const isUnknown = isInFile && file.content === undefined && (await mentionsBackend(file));
   const problems = [
-    ...describeIssues(source, ConfigFile, parsed.error?.issues ?? []),
-    ...(source.endsWith(".json") ? findPrototypeKeys(source, ConfigFile, read) : []),
-    ...keyProblems,
+    ...wrong,
+    ...(isUnknown ? file.problems : []),
+    ...describeIssues(source, schema, error?.issues ?? [], sections),
     ...findings.problems,
   ];
-  return { content: parsed.data ?? null, providers, chains, tools, findings, problems };
+  return { settings, secretKey, backend, files: files.chosen, problems };
+}
+
+async function mentionsBackend({ source, directory }: FileReading): Promise<boolean> {
+  if (source === null) return false;
+  const text = await readFile(join(directory, source), "utf8").catch(() => "backend");
+  return text.includes("backend");
+}
+
+/** Reads the sections of the file. `content` of the result is `null` if the schema rejects it. */
+async function checkFile(
+  file: FileReading,
+  { environment, storage }: { readonly environment: Environment; readonly storage: StorageVariables },
+  { listed, ...reader }: Pick<SectionReader, "inspections" | "stamps"> & { readonly listed: PluginReading },
+) {
+  const source = file.source ?? "";
+  const written = file.content === undefined ? {} : file.content;
+  const { content: read, variables, conflicts } = withVariables(written, storage);
+  const { directory: base } = file;
+  const wrong: ConfigProblem[] = [...conflicts];
+  const report = (path: readonly PropertyKey[], message: string): void =>
+    void wrong.push({ source, location: formatPath(path), message });
+  for (const { path, message } of listed.failures) report(path, message);
+  const unknown: ConfigProblem[] = [];
+  const reportOther = (path: readonly PropertyKey[], message: string): void =>
+    void unknown.push({ source, location: formatPath(path), message });
+  const plugins = checkPlugins(BUNDLED_PLUGINS, listed.candidates, report);
+  const schema = configFile(plugins);
+  const sections = await readSections(read, schema, {
+    source,
+    environment,
+    directory: base,
+    plugins,
+    variables,
+    defaultStorage: { backend: sqlite, files: directory },
+    ...reader,
+    fillOthers: (content, filling) => fillProtocols(content["protocols"], plugins, filling, reportOther),
+  });
+  const { apps = {}, operators } = sections.content ?? {};
+  checkOperators(operators, apps, sections.findings);
+  const others = [
+    ...sections.problems(),
+    ...unknown,
+    ...(source.endsWith(".json") ? findPrototypeKeys(source, schema, read) : []),
+  ];
+  // If a plugin failed to load, its sections and tool names would be reported as unknown.
+  const problems = listed.failures.length > 0 ? wrong : [...wrong, ...others];
+  return { ...sections, problems, plugins };
 }
 
 function complete(
   environment: EnvironmentReading,
   content: ConfigFile,
-  { providers, chains, tools }: Pick<Awaited<ReturnType<typeof checkFile>>, "providers" | "chains" | "tools">,
+  sections: Pick<Awaited<ReturnType<typeof checkFile>>, "complete">,
 ): Config {
   const { publicHost } = environment;
-  const usable = [...providers.values()].filter(({ unusable }) => unusable === null);
-  const apps = [...tools].map(([name, settings]) => {
-    const section = content.apps?.[name] ?? AppSection.parse({});
-    return [name, completeApp(section, settings, providers)] as const;
-  });
   return {
+    ...sections.complete(content),
     server: {
       ...environment.settings,
       corsOrigins: content.cors.origins,
@@ -159,18 +212,11 @@ function complete(
       signInDomains: content.siwe.domains ?? (publicHost === null ? [] : [publicHost]),
       rateLimits: content.rateLimits,
     },
-    apps: Object.fromEntries(apps),
-    chains: [...chains.values()].filter((chain) => chain !== null),
-    providers: Object.fromEntries(usable.map(({ name, config }) => [name, config])),
-    limits: content.limits,
-    retention: content.retention,
-    secrets: new Hidden(Object.fromEntries(usable.map(({ name, secrets }) => [name, secrets]))),
     secretKey: environment.secretKey,
-    databaseUrl: environment.databaseUrl,
-    natsUrl: environment.natsUrl,
     proxies: environment.proxies,
     adminKey: environment.adminKey,
     operators: content.operators === undefined ? null : withKeySource(content.operators),
+    protocols: settingsOf(content.protocols),
   };
 }
 
@@ -184,13 +230,4 @@ function exposureWarnings({ server, apps }: Config): readonly string[] {
     `${why} and anyone who knows a wallet's address can list its threads in these Apps: ${claimed.join(", ")}. ` +
       `To prevent this, set their wallets to "proved" in the configuration file, or walletListing to "off".`,
   ];
-}
-
-/** Freezes everything except `excluded`: objects of the file that change at run time, such as zod schemas. */
-function deepFreeze<Value>(value: Value, excluded: ReadonlySet<unknown>): Value {
-  if (typeof value !== "object" || value === null || Object.isFrozen(value) || excluded.has(value))
-    return value;
-  Object.freeze(value);
-  for (const part of Object.values(value)) deepFreeze(part, excluded);
-  return value;
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Environment } from "./secret-variable.ts";
+import type { Environment } from "@colloquy/engine/internal/config/secret-variable";
 import { useConfigDirectory } from "./testing/config-directory.ts";
 
 const { write, loaded, problems } = useConfigDirectory();

@@ -6,11 +6,11 @@ import { basename, dirname, extname, join } from "node:path";
 import { registerHooks } from "node:module";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { isDeepStrictEqual } from "node:util";
-import { describeFileError } from "../core/file-error.ts";
-import { isPlainObject } from "../core/json.ts";
-import { scanJson, type RepeatedName } from "../core/json-scan.ts";
-import { stampOf } from "./file-stamps.ts";
-import { type ConfigProblem, formatPath } from "./problem.ts";
+import { describeFileError } from "@colloquy/engine/internal/core/file-error";
+import { isPlainObject } from "@colloquy/engine/internal/core/json";
+import { scanJson, type RepeatedName } from "@colloquy/engine/internal/core/json-scan";
+import { stampOf } from "@colloquy/engine/internal/config/file-stamps";
+import { type ConfigProblem, formatPath } from "@colloquy/engine/internal/config/problem";
 
 /** Names of the configuration file in order of precedence; the first existing file is used. */
 const FILE_NAMES = ["ts", "mts", "js", "mjs", "json"].map((extension) => `colloquy.config.${extension}`);
@@ -23,7 +23,7 @@ const MODULES: readonly string[] = [".ts", ".mts", ".js", ".mjs"];
 export interface FileReading {
   /** Name of the file in problems; `null` if there is none. */
   readonly source: string | null;
-  /** Directory of the file, or where it is looked for. */
+  /** Directory of the file; if there is none, the directory that was searched. */
   readonly directory: string;
   /** Unvalidated content; `undefined` if the file could not be read. */
   readonly content: unknown;
@@ -32,18 +32,17 @@ export interface FileReading {
 }
 
 /**
- * Reads the file at `path` or, if that is `null`, the one in the working directory, if any. A new number in `reading`
- * bypasses the module cache. Adds the stamps of all files that it reads or looks for to `stamps`, before it reads them.
+ * Reads the file at `path`; if `path` is `null`, the file in the working directory, if there is one. Adds the stamps
+ * of all files that it reads or searches for to `stamps`, before it reads them.
  */
 export async function readConfigFile(
   path: string | null,
   workingDirectory: string,
-  reading: number,
   stamps: Map<string, string>,
 ): Promise<FileReading> {
   for (const file of path === null ? FILE_NAMES.map((name) => join(workingDirectory, name)) : [path])
     stamps.set(file, stampOf(file));
-  if (path !== null) return readOne(path, { reading, stamps }, []);
+  if (path !== null) return readOne(path, stamps, []);
   const present: string[] = [];
   for (const name of FILE_NAMES) {
     if (await exists(join(workingDirectory, name))) present.push(name);
@@ -53,16 +52,15 @@ export async function readConfigFile(
     return { source: null, directory: workingDirectory, content: undefined, problems: [], warnings: [] };
   }
   const warnings = others.map((other) => `${other} is not read, because there is also ${name}.`);
-  return readOne(join(workingDirectory, name), { reading, stamps }, warnings);
+  return readOne(join(workingDirectory, name), stamps, warnings);
 }
 
-/** One load of a file; see `readConfigFile`. */
-interface Reading {
-  readonly reading: number;
-  readonly stamps: Map<string, string>;
-}
-
-async function readOne(path: string, reading: Reading, warnings: readonly string[]): Promise<FileReading> {
+/** Reads the file once; see `readConfigFile`. */
+async function readOne(
+  path: string,
+  stamps: Map<string, string>,
+  warnings: readonly string[],
+): Promise<FileReading> {
   const source = basename(path);
   const failed = (location: string, message: string): FileReading => ({
     source,
@@ -86,7 +84,7 @@ async function readOne(path: string, reading: Reading, warnings: readonly string
     const { content, repeated } =
       extension === ".json"
         ? await readJson(path)
-        : { content: await readModule(path, reading), repeated: [] };
+        : { content: await readModule(path, stamps), repeated: [] };
     try {
       readAll(content);
     } catch (error) {
@@ -131,8 +129,8 @@ async function readJson(
   }
 }
 
-async function readModule(path: string, reading: Reading): Promise<unknown> {
-  const content = await withTimeout(readDefault(path, reading));
+async function readModule(path: string, stamps: Map<string, string>): Promise<unknown> {
+  const content = await withTimeout(readDefault(path, stamps));
   if (content === undefined) {
     throw new Unreadable("", "has no default export. Write `export default { … }`.");
   }
@@ -142,17 +140,17 @@ async function readModule(path: string, reading: Reading): Promise<unknown> {
   return content;
 }
 
-/** Awaits a default export that is a promise here, so that the timeout covers it. */
-async function readDefault(path: string, reading: Reading): Promise<unknown> {
-  const exported = await importFresh(path, reading);
+/** Returns the default export. Awaits a promise here, so that the timeout covers it. */
+async function readDefault(path: string, stamps: Map<string, string>): Promise<unknown> {
+  const exported = await importFile(path, stamps);
   const content: unknown = await exported.default;
-  // Node reads a file without import and export as CommonJS, which always exports an object.
+  // Node loads a file without `import` and `export` as CommonJS, which always exports an object.
   const isCommonJs = "module.exports" in exported;
   return isCommonJs && isDeepStrictEqual(content, {}) ? undefined : content;
 }
 
 /**
- * Rejects after a time limit: a module that awaits a promise that never settles would block this load and all
+ * Rejects after `IMPORT_TIMEOUT_MS`: a module that awaits a promise that never settles would block this load and all
  * later ones.
  */
 async function withTimeout<Result>(work: Promise<Result>): Promise<Result> {
@@ -172,6 +170,13 @@ async function withTimeout<Result>(work: Promise<Result>): Promise<Result> {
 const MODULE_AS_COMMONJS =
   /^Unexpected token 'export'|^Cannot use (?:import statement outside a module|'import\.meta')/;
 
+/** Describes the error of a file with module syntax that Node reads as CommonJS; `null` for other errors. */
+export function describeModuleProblem(error: unknown, path: string): string | null {
+  if (!(error instanceof SyntaxError) || !MODULE_AS_COMMONJS.test(error.message)) return null;
+  const name = basename(path).replace(/(?<=\.)[jt]s$/, "m$&");
+  return `is read as CommonJS, because package.json has "type": "commonjs". Rename the file to ${name}, or set "type": "module".`;
+}
+
 /** Describes an import error, with the line in the file if the error names it. */
 function describeImportError(
   error: unknown,
@@ -183,15 +188,15 @@ function describeImportError(
   const [line, column] = [position?.[1], position?.[2]];
   const location =
     line === undefined ? "" : column === undefined ? `line ${line}` : `line ${line}, column ${column}`;
-  if (error instanceof SyntaxError && MODULE_AS_COMMONJS.test(error.message)) {
-    const name = basename(path).replace(/(?<=\.)[jt]s$/, "m$&");
-    const message = `is read as CommonJS, because package.json has "type": "commonjs". Rename the file to ${name}, or set "type": "module".`;
-    return { location, message };
-  }
+  const moduleProblem = describeModuleProblem(error, path);
+  if (moduleProblem !== null) return { location, message: moduleProblem };
   return { location, message: `${error.name}: ${withoutSource(error)}.` };
 }
 
-/** Errors of the JavaScript engine may quote source text, which may contain a key. Errors that the file throws itself are shown. */
+/**
+ * Returns the error's message without quoted source text, which may contain a key. Errors that the file itself throws
+ * are not changed.
+ */
 function withoutSource(error: Error): string {
   const [line = ""] = error.message.split("\n");
   switch (error.name) {
@@ -218,7 +223,7 @@ function positionIn(stack: string, path: string): RegExpExecArray | null {
   return null;
 }
 
-/** Counts a link whose target is missing, which must not count as a service without a file. */
+/** Returns true for a dangling symbolic link too: it must be reported rather than ignored. */
 async function exists(path: string): Promise<boolean> {
   return lstat(path).then(
     () => true,
@@ -226,7 +231,7 @@ async function exists(path: string): Promise<boolean> {
   );
 }
 
-/** Reads every property, so that a getter or proxy that throws becomes a problem of the file instead of a crash later. */
+/** Reads every property, so that a getter or proxy that throws is reported as a problem of the file. */
 function readAll(value: unknown, seen = new Set<unknown>()): void {
   if (typeof value !== "object" || value === null || seen.has(value)) return;
   seen.add(value);
@@ -234,34 +239,32 @@ function readAll(value: unknown, seen = new Set<unknown>()): void {
   for (const part of Object.values(value)) readAll(part, seen);
 }
 
-// Node caches imported modules by URL. A reload gives the configuration and all files that it imports by a relative
-// path new URLs, so that edits in any of them take effect. Packages stay cached. Imports that run later, inside a
-// function, are not reloaded.
-
-const RELOAD_PARAMETER = "colloquy-reading";
-
-/** Imports the module at `path`. A new number in `reading` bypasses the module cache; use 0 for the first import. */
-async function importFresh(
+/** Imports the module at `path`. Adds its stamp, and those of the files that it imports by a relative path. */
+export async function importFile(
   path: string,
-  { reading, stamps }: Reading,
+  stamps: Map<string, string>,
 ): Promise<{ readonly default?: unknown }> {
   const url = pathToFileURL(path);
-  if (reading > 0) url.searchParams.set(RELOAD_PARAMETER, String(reading));
   const ours = new Set([url.href]);
+  if (!stamps.has(path)) stamps.set(path, stampOf(path));
   const hooks = registerHooks({
     resolve(specifier, context, nextResolve) {
       const { parentURL = "" } = context;
+      if (specifier === url.href) {
+        const resolved = nextResolve(specifier, context);
+        // Node resolves symbolic links, so the URL may differ from `specifier`.
+        ours.add(resolved.url);
+        return resolved;
+      }
       if (!ours.has(parentURL) || !/^(?:\.{0,2}\/|file:)/.test(specifier)) {
         return nextResolve(specifier, context);
       }
-      // Recorded before the file is resolved, so that the stamps include a missing file.
+      // Record before resolution, which throws for a missing file.
       const file = fileURLToPath(new URL(specifier, parentURL));
       if (!stamps.has(file)) stamps.set(file, stampOf(file));
       const resolved = nextResolve(specifier, context);
-      const target = new URL(resolved.url);
-      if (reading > 0) target.searchParams.set(RELOAD_PARAMETER, String(reading));
-      ours.add(target.href);
-      return { ...resolved, url: target.href };
+      ours.add(resolved.url);
+      return resolved;
     },
   });
   try {
@@ -271,7 +274,7 @@ async function importFresh(
   }
 }
 
-/** A JSON syntax error; line and column count from 1. The message never quotes the text, which may contain a key. */
+/** A JSON syntax error. Line and column start at 1. The message never quotes the text, which may contain a key. */
 export interface JsonError {
   readonly line: number;
   readonly column: number;

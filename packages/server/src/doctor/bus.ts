@@ -2,45 +2,36 @@
 
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import { NatsTransport } from "../bus/nats-transport.ts";
-import { PostgresTransport } from "../bus/postgres-transport.ts";
-import type { Transport } from "../bus/transport.ts";
-import type { Clock } from "../core/ports/driven/clock.ts";
-import type { Logger } from "../core/ports/driven/logger.ts";
-import { failed, type Finding, ok } from "./finding.ts";
+import { openTransport } from "@colloquy/engine/internal/wiring/storage";
+import type { StorageConfig } from "@colloquy/engine/internal/config/backends";
+import type { Transport } from "@colloquy/engine/internal/core/ports/driven/transport";
+import type { Clock } from "@colloquy/engine/internal/core/ports/driven/clock";
+import type { Logger } from "@colloquy/engine/internal/core/ports/driven/logger";
+import { failed, type Finding, ok } from "@colloquy/engine/internal/core/finding";
 
-const TEST_CHANNEL = "colloquy_doctor";
+const TEST_CLUSTER = "colloquy_doctor";
 /** Time limit in milliseconds, including connecting. */
 const TIMEOUT_MS = 5000;
 
-/** Checks the bus: NATS, or the database without `natsUrl`. The caller must keep the process alive. */
-export async function examineBus(
-  databaseUrl: string,
-  natsUrl: string | null,
-  clock: Clock,
-): Promise<Finding> {
+/** Checks the transport between nodes. The caller must keep the process alive. */
+export async function examineBus(config: StorageConfig, clock: Clock): Promise<Finding> {
   const problems: unknown[] = [];
-  const shared = { clock, logger: collecting(problems) };
-  const create = (): Transport =>
-    natsUrl === null
-      ? new PostgresTransport({ url: databaseUrl, channel: TEST_CHANNEL, ...shared })
-      : new NatsTransport({ url: natsUrl, namespace: TEST_CHANNEL, ...shared });
-  const name = natsUrl === null ? "LISTEN and NOTIFY of the database" : "NATS";
+  const context = { cluster: TEST_CLUSTER, clock, logger: collecting(problems) };
+  const { backend, transport } = config;
+  const { name } = (transport ?? backend).plugin;
   try {
-    const ms = await roundTrip(create(), create(), clock);
+    const [sender, receiver] = [await openTransport(config, context), await openTransport(config, context)];
+    const ms = await roundTrip(sender, receiver, clock);
     if (ms !== null) return ok("bus", `A notification over ${name} took ${Math.ceil(ms)} ms.`);
   } catch (error) {
     problems.push(error);
   }
-  const mend =
-    natsUrl === null
-      ? "Notifications need a persistent connection: point COLLOQUY_DATABASE_URL at the server, not at a transaction-mode connection pool."
-      : "Check that the server runs, that COLLOQUY_NATS_URL is right, and that its user may publish and subscribe to colloquy.>.";
+  const { remedy = "Check its settings and its server." } = transport?.plugin ?? backend.plugin.nodes ?? {};
   return failed(
     "bus",
     `No notification arrived over ${name}: nodes still work, but notice each other's changes late`,
     problems.at(-1) ?? new Error(`nothing arrived within ${TIMEOUT_MS / 1000} seconds`),
-    mend,
+    remedy,
   );
 }
 

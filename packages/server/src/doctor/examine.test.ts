@@ -1,4 +1,4 @@
-import { chmod, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { chmod, mkdtemp, readFile, readdir, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -6,18 +6,18 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { isWithoutNats, NatsServer } from "../../test/nats-server.ts";
 import { isWithoutPostgres } from "../../test/postgres-server.ts";
 import { usePostgres } from "../../test/use-postgres.ts";
-import { openAdministration } from "../wiring/administration.ts";
+import { openLocalStore } from "../wiring/local-store.ts";
 import { recordedRun } from "../cli/testing/recorded-run.ts";
-import type { Environment } from "../config/secret-variable.ts";
+import type { Environment } from "@colloquy/engine/internal/config/secret-variable";
 import { loadConfig } from "../config/load-config.ts";
-import { UNFINISHED_MOVE } from "../store/migrations.ts";
-import { openPostgresStore } from "../store/postgres/open.ts";
-import { refusingToStart } from "../store/postgres/server-check.ts";
-import { openSqliteStore } from "../store/sqlite/open.ts";
+import { UNFINISHED_MOVE } from "@colloquy/engine/internal/store/migrations";
+import { openPostgresStore } from "@colloquy/postgres/internal/open";
+import { refusingToStart } from "@colloquy/postgres/internal/server-check";
+import { openSqliteStore } from "@colloquy/engine/internal/store/sqlite/open";
 import { ManualClock } from "../../test/manual-clock.ts";
 import { spaceFinding } from "./examine.ts";
-import { findingsOf } from "./database.ts";
-import type { Finding } from "./finding.ts";
+import { findingsOf } from "@colloquy/postgres/internal/inspection";
+import type { Finding } from "@colloquy/engine/internal/core/finding";
 
 const withoutNats = await isWithoutNats();
 let directory = "";
@@ -66,12 +66,34 @@ describe("doctor on tool servers", () => {
       expect.objectContaining({
         health: "warning",
         found: expect.stringMatching(/^App "default", mcp weather: ./),
-        mend: expect.stringContaining("Start the server"),
+        mend: expect.stringContaining("needs a server, start it"),
       }),
       expect.objectContaining({
         health: "ok",
         found: 'App "default", openapi pets: it lists its tools (1).',
+        details: ["pets_listPets: effect read, approval never"],
       }),
+    ]);
+  });
+});
+
+describe("doctor on a plugin", () => {
+  it("warns that its source fails, with the reason", async () => {
+    await symlink(join(import.meta.dirname, "../../../../node_modules"), join(directory, "node_modules"));
+    await writeFile(
+      join(directory, "colloquy.config.mjs"),
+      `import { defineToolSource } from "@colloquy/engine";
+      import { z } from "zod";
+      const create = () => ({ tools: () => Promise.reject(new Error("The key has expired")) });
+      const weather = defineToolSource({ name: "weather", version: "1.0.0", settings: z.object({}), create });
+      export default { plugins: [weather], apps: { default: { weather: {} } } };`,
+    );
+    const { by } = await examined();
+    expect(by("tools")).toMatchObject([
+      {
+        health: "warning",
+        found: 'App "default", weather: Their source has failed: The key has expired.',
+      },
     ]);
   });
 });
@@ -155,12 +177,12 @@ describe("doctor on SQLite", () => {
   });
 
   it("reports a missing master key, and one that other users can read", async () => {
-    const { openVault } = await import("../wiring/master-keys.ts");
+    const { openVault } = await import("@colloquy/engine/internal/wiring/master-keys");
     const settings = { dataDirectory: data(), secretKey: null };
-    const administration = await openAdministration(settings);
+    const local = await openLocalStore(settings);
     const logger = { debug() {}, info() {}, warn() {}, error() {} };
-    await openVault(settings, administration.store.secrets, logger).set("defi", "web", { A: "hunter22" });
-    await administration.close();
+    await openVault(settings, local.store.secrets, logger).set("defi", "web", { A: "hunter22" });
+    await local.close();
     expect((await examined()).by("keys")).toMatchObject([
       { health: "ok", found: expect.stringContaining("1 secret can be decrypted") as string },
     ]);
@@ -307,6 +329,7 @@ describe.skipIf(await isWithoutPostgres())("doctor on PostgreSQL", () => {
       mayCreate: true,
       connections: 5,
       maxConnections: 100,
+      connectionLimit: 97,
       schemaVersion: 0,
       migrations: [],
       secretsByKey: {},
@@ -332,7 +355,7 @@ describe.skipIf(await isWithoutPostgres())("doctor on PostgreSQL", () => {
     });
     await nats.stop();
     expect(by("bus")).toMatchObject([
-      { health: "ok", found: expect.stringContaining("over NATS") as string },
+      { health: "ok", found: expect.stringContaining("over nats") as string },
     ]);
   });
 });

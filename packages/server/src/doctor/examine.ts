@@ -5,16 +5,15 @@ import { randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
 import { open, rm, statfs } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { createSystemClock } from "../wiring/clock.ts";
+import { createSystemClock } from "@colloquy/engine/internal/wiring/clock";
 import type { Config } from "../config/config.ts";
 import type { LoadedConfig } from "../config/load-config.ts";
-import { keyRingOf, masterKeySettings } from "../wiring/master-keys.ts";
+import { keyRingOf, masterKeySettings } from "@colloquy/engine/internal/wiring/master-keys";
 import { examineBus } from "./bus.ts";
-import { examinePostgres, examineSqlite } from "./database.ts";
-import { broken, type Finding, ok, skipped, warning, failed } from "./finding.ts";
+import { broken, type Finding, ok, skipped, warning, failed } from "@colloquy/engine/internal/core/finding";
 import { examineKeys } from "./keys.ts";
 import { examineProxies } from "./proxies.ts";
-import { examineToolSources } from "./tool-sources.ts";
+import { listToolSources, toolFindings } from "./tool-sources.ts";
 
 /** `models` also calls each model, which costs a few tokens. */
 export async function examine(
@@ -42,29 +41,28 @@ export async function examine(
   ];
   if (!models) return found;
   const [{ createModels }, { examineModels }] = await Promise.all([
-    import("../wiring/service.ts"),
+    import("@colloquy/engine/internal/wiring/service"),
     import("./models.ts"),
   ]);
-  return [...found, ...(await examineModels(config, createModels(config, createSystemClock())))];
+  const clock = createSystemClock();
+  return [...found, ...(await examineModels(config, (adjusted) => createModels(adjusted, clock)))];
 }
 
 async function examineServices(config: Config): Promise<readonly Finding[]> {
-  const { server, databaseUrl, natsUrl } = config;
+  const { server, backend } = config;
   const clock = createSystemClock();
-  const url = databaseUrl?.reveal() ?? null;
-  const directory =
-    url === null
-      ? await examineDataDirectory(server.dataDirectory)
-      : skipped("data directory", "Not used with COLLOQUY_DATABASE_URL.");
-  const database =
-    url === null ? examineSqlite(server.dataDirectory) : await examinePostgres(url, () => clock.now());
-  const bus =
-    url === null
-      ? skipped("bus", "A single process needs none.")
-      : await examineBus(url, natsUrl?.reveal() ?? null, clock);
+  const { plugin } = backend;
+  const isShared = plugin.nodes !== undefined;
+  const directory = isShared
+    ? skipped("data directory", `Not used with the backend "${plugin.name}".`)
+    : await examineDataDirectory(server.dataDirectory);
+  const examined = plugin.examine?.(backend.settings.reveal(), { directory: server.dataDirectory, clock });
+  const unexamined = skipped("database", `The backend "${plugin.name}" has no checks.`);
+  const database = (await examined) ?? { findings: [unexamined], secretsByKey: null };
+  const bus = isShared ? await examineBus(config, clock) : skipped("bus", "A single process needs none.");
   const hasSlots = Object.values(config.apps).some(({ secrets }) => secrets.length > 0);
   const keys = await examineKeys(keyRingOf(masterKeySettings(config)), database.secretsByKey, hasSlots);
-  return [directory, ...database.findings, bus, keys, ...(await examineToolSources(config))];
+  return [directory, ...database.findings, bus, keys, ...toolFindings(await listToolSources(config))];
 }
 
 const ABOUT = "data directory";

@@ -1,5 +1,5 @@
-import type { KeyRing } from "../apps/secrets/master-key.ts";
-import { broken, failed, type Finding, ok, skipped, warning } from "./finding.ts";
+import type { KeyRing } from "@colloquy/engine/internal/apps/secrets/master-key";
+import { broken, failed, type Finding, ok, skipped, warning } from "@colloquy/engine/internal/core/finding";
 
 /**
  * Checks that the master keys of all stored secrets are available; decrypts none. `ring` is `null` if a master key must be

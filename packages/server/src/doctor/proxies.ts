@@ -1,10 +1,10 @@
 // Says which of the configured servers are called through a proxy.
 
 import type { Config } from "../config/config.ts";
-import type { TokenIssuer } from "../core/app-settings.ts";
-import { PROVIDER_URLS } from "../core/provider-addresses.ts";
+import type { TokenIssuer } from "@colloquy/engine/internal/core/app-settings";
+import { PROVIDER_URLS } from "@colloquy/engine/internal/core/provider-addresses";
 import { proxyNameOf } from "../wiring/proxies.ts";
-import { type Finding, ok } from "./finding.ts";
+import { type Finding, ok } from "@colloquy/engine/internal/core/finding";
 
 interface Target {
   /** Does not contain the URL, which may hold a key. */
@@ -45,15 +45,8 @@ function targetsOf({ apps, chains, operators, providers }: Config): readonly Tar
       return url === null ? [] : [{ name: `provider ${name}`, url }];
     }),
     ...Object.values(apps).flatMap(({ tools, users }) => [
-      ...Object.entries(tools.mcp).flatMap(([name, server]) =>
-        "url" in server ? [{ name: `mcp ${name}`, url: server.url }] : [],
-      ),
-      ...Object.entries(tools.openapi).flatMap(([name, { baseURL, document }]) =>
-        [baseURL, document].flatMap((url) =>
-          url !== null && URL.canParse(url) && /^https?:/.test(url)
-            ? [{ name: `openapi ${name}`, url, isGuarded: true }]
-            : [],
-        ),
+      ...tools.sources.flatMap(({ plugin, label, settings }) =>
+        (plugin.addresses?.(settings.reveal()) ?? []).map((address) => ({ name: label, ...address })),
       ),
       ...(users === null ? [] : issuerTargets(users)),
     ]),

@@ -1,11 +1,10 @@
 // The actors of requests, for the audit trail.
 
 import type { FastifyRequest } from "fastify";
-import type { Actor } from "../core/audit.ts";
-import type { Reader } from "../core/ports/driving/admin-service.ts";
-import type { AuditTrail } from "../core/ports/driving/audit-service.ts";
-import { ServiceError } from "../core/errors.ts";
+import type { Actor } from "@colloquy/engine/internal/core/audit";
+import type { Reader } from "@colloquy/engine/internal/core/ports/driving/admin-service";
 import { clientAddress } from "./client-address.ts";
+import type { Services } from "./services.ts";
 
 declare module "fastify" {
   interface FastifyRequest {
@@ -34,9 +33,12 @@ export function readerOf(request: FastifyRequest): Reader {
 }
 
 /** Returns the actor of a request outside the admin API: the key, even if it acts for a user, else the user. */
-export async function actorOf(request: FastifyRequest, audit: Pick<AuditTrail, "subjectOf">): Promise<Actor> {
-  const { keyGrant, user } = request;
-  if (keyGrant !== null) return actor(request, { kind: "key", id: keyGrant.keyId, name: keyGrant.name });
-  if (user === null || user instanceof ServiceError) return actor(request, { kind: "client" });
+export async function actorOf(
+  request: FastifyRequest,
+  audit: Pick<Services["audit"], "subjectOf">,
+): Promise<Actor> {
+  const { grant, user } = request.caller;
+  if (grant !== null) return actor(request, { kind: "key", id: grant.keyId, name: grant.name });
+  if (user === null) return actor(request, { kind: "client" });
   return actor(request, { kind: "user", id: await audit.subjectOf(user.owner) });
 }

@@ -1,21 +1,25 @@
-import type { FastifyRequest, onRequestHookHandler, preHandlerHookHandler, RouteOptions } from "fastify";
-import { ServiceError, tooManyStreams, Unavailable } from "../core/errors.ts";
-import { isPublic } from "../core/loopback.ts";
-import type { RateCounters } from "../core/ports/driven/rate-counters.ts";
+import type { FastifyRequest, RouteOptions } from "fastify";
+import { ServiceError, tooManyStreams, Unavailable } from "@colloquy/engine/internal/core/errors";
+import { isPublic } from "@colloquy/engine/internal/core/loopback";
+import type { RateCounters } from "@colloquy/engine/internal/core/ports/driven/rate-counters";
 import type {
   AdmitChange,
   AdmitCopy,
   NewSessionOptions,
-  Readiness,
-  Services,
-} from "../core/ports/driving/services.ts";
-import { DEFAULT_APP } from "../core/session.ts";
-import { changeBytes, chatBytes, NEW_SESSION_BYTES, type WrittenChat } from "../core/written-bytes.ts";
-import { appKey, SESSION_HEADER, sessionOfHeader, sessionOfPath } from "./request.ts";
+} from "@colloquy/engine/internal/core/ports/driving/services";
+import { DEFAULT_APP } from "@colloquy/engine/internal/core/session";
+import {
+  changeBytes,
+  chatBytes,
+  NEW_SESSION_BYTES,
+  type WrittenChat,
+} from "@colloquy/engine/internal/core/written-bytes";
+import { appAccess, type RouteAccess, sessionIn } from "./access/route-access.ts";
 import { addressKeyOf } from "./client-address.ts";
 import type { BytesBudget, Budgets, CountBudget, Counted, Spent } from "./budgets.ts";
 import type { HttpConfig } from "./edge.ts";
 import { ConcurrencyLimit, SharedConcurrencyLimit } from "./concurrency-limits.ts";
+import type { Services } from "./services.ts";
 
 declare module "fastify" {
   interface FastifyRequest {
@@ -34,23 +38,25 @@ const STOPPING_RETRY_SECONDS = 5;
 
 /** Applies rate and concurrency limits to requests. */
 export interface Admission {
-  /** Returns the hook that counts a route's requests before their bodies are read; `null` for a route without limits. */
-  hook(route: RouteOptions): onRequestHookHandler | null;
+  /** Returns what counts a route's requests before their bodies are read; `null` for a route without limits. */
+  count(route: RouteOptions, access: RouteAccess): ((request: FastifyRequest) => Counted) | null;
   /**
-   * Returns the hook that charges a route's valid requests for what they store; `null` for a route that stores nothing, or whose
-   * handler charges (`skipsWriteBudget`).
+   * Returns what charges a route's valid requests for what they store; `null` for a route that stores nothing, or whose handler
+   * charges.
    */
-  charge(route: RouteOptions): preHandlerHookHandler | null;
+  charge(route: RouteOptions, access: RouteAccess): ((request: FastifyRequest) => Counted) | null;
   /**
    * Counts a chat for its caller, and charges what it stores. Beyond the limit, a repeat according to `isRepeat` still passes, within a
    * separate budget of the same size. `isRepeat` is `null` for a chat without an idempotency key.
    * @throws ServiceError 429 if the budget is used up, 503 while the service stops and there is no other node
    */
-  chat(request: FastifyRequest, caller: Caller, isRepeat: IsRepeat | null, sent: WrittenChat): Counted;
+  chat(request: FastifyRequest, caller: CountedFor, isRepeat: IsRepeat | null, sent: WrittenChat): Counted;
   /** Like `chat`, for requests about secrets. `body` is what is to be stored, `null` for nothing. */
-  secrets(request: FastifyRequest, caller: Caller, body: unknown): Counted;
-  /** Charges a change with this body to its caller. */
-  written(request: FastifyRequest, caller: Caller, body: unknown): Counted;
+  secrets(request: FastifyRequest, caller: CountedFor, body: unknown): Counted;
+  /** Charges an upload of so many bytes. @throws ServiceError 429, or 503 while the service stops and there is no other node */
+  upload(request: FastifyRequest, caller: CountedFor, bytes: number): Counted;
+  /** Charges a change to its caller: one with this body, or these bytes. */
+  written(request: FastifyRequest, caller: CountedFor, body: unknown, bytes?: number): Counted;
   /** Returns the check of a copy of the session, which charges its bytes before any is read; `null` without limits. */
   copy(request: FastifyRequest, sessionId: string): AdmitCopy;
   /** Returns the options for creating a missing session: its spelling, and the rate-limit check. */
@@ -67,12 +73,12 @@ export interface Admission {
 interface NewSession {
   /** The client id in the request. */
   readonly clientId?: string | null;
-  /** Id of the session as the client spelled it; that of `X-Session-Id` when absent. */
+  /** Id of the session as the client spelled it; that of the request's session when absent. */
   readonly spelling?: string;
 }
 
-/** Caller of a request, in addition to its App key and address. */
-interface Caller {
+/** Whom a request is counted for, in addition to its App key and address. */
+interface CountedFor {
   readonly app: string;
   readonly clientId: string | null;
   /** `null` if the request names no session. */
@@ -105,21 +111,23 @@ export function createAdmission(parts: AdmissionParts): Admission {
   if (!isPublic(config)) {
     const stop = (): void => refuseWhenStopping(readiness);
     return {
-      hook: () => null,
+      count: () => null,
       charge: () => null,
       chat: stop,
       secrets: stop,
+      upload: stop,
       written: () => undefined,
       copy: () => null,
-      newSession: (request, { spelling = spellingOf(request) } = {}) => ({ spelling, admit: null }),
+      newSession: (request, named) => ({ spelling: newSpelling(request, named), admit: null }),
       change: () => null,
       stream: () => Promise.resolve(null),
     };
   }
   const spendFor = callerCounter(parts);
   return {
-    hook: (route) => (isLimited(route.url) ? countingHook(parts, route) : null),
-    charge: (route) => (isLimited(route.url) && isChange(route) ? chargingHook(parts, route) : null),
+    count: (route, access) => (isLimited(route.url, access) ? counter(parts, route, access) : null),
+    charge: (route, access) =>
+      isLimited(route.url, access) && isChange(route, access) ? charger(parts, access) : null,
     chat(request, caller, isRepeat, sent) {
       refuseWhenStopping(readiness);
       const count = (): Counted => spendFor("chats", "key-chats", request, caller, chatBytes(sent));
@@ -130,25 +138,36 @@ export function createAdmission(parts: AdmissionParts): Admission {
       refuseWhenStopping(readiness);
       return spendFor("secrets", "key-secrets", request, caller, body === null ? 0 : changeBytes(body));
     },
-    written: (request, caller, body) =>
-      spendInOrder(parts, [], chargeOf(parts, request, caller, changeBytes(body)), spentOf(request)),
+    upload(request, caller, bytes) {
+      refuseWhenStopping(readiness);
+      return spendInOrder(
+        parts,
+        [],
+        chargeOf(parts, request, caller, changeBytes() + bytes),
+        spentOf(request),
+      );
+    },
+    written: (request, caller, body, bytes = changeBytes(body)) =>
+      spendInOrder(parts, [], chargeOf(parts, request, caller, bytes), spentOf(request)),
     copy: (request, sessionId) => (app, bytes) => {
       const { caller, app: ofApp } = chargeOf(parts, request, { app, clientId: null, sessionId }, bytes);
       const charge = { caller, app: { ...ofApp, limit: ofApp.limit * COPIES } };
       return spendInOrder(parts, [], charge, spentOf(request));
     },
-    newSession(request, { clientId = null, spelling = spellingOf(request) } = {}) {
+    newSession(request, named = {}) {
+      const { clientId = null } = named;
+      const spelling = newSpelling(request, named);
       const spent = spentOf(request);
       const caller = { app: DEFAULT_APP, clientId, sessionId: null };
       // Messages and changes are charged for the session that they create.
       const charge = READS.has(request.method) ? chargeOf(parts, request, caller, NEW_SESSION_BYTES) : null;
       const ofAddress = countLater(parts, [["new-sessions", addressKeyOf(request)]], charge, spent);
-      const key = appKey(request.raw);
+      const { key } = request.caller;
       const admit = key === null ? ofAddress : countForKey(parts, key, clientId, spent, ofAddress);
       return { spelling, admit };
     },
     change(request, sessionId) {
-      const caller = { app: request.sessionApp, clientId: null, sessionId };
+      const caller = { app: request.caller.app, clientId: null, sessionId };
       const charge = chargeOf(parts, request, caller, changeBytes());
       return countLater(parts, changeOf(addressKeyOf(request), sessionId), charge, spentOf(request));
     },
@@ -173,46 +192,40 @@ interface Charge {
   readonly app: BytesEntry;
 }
 
-/** Admin requests have their own limit, which counts wrong keys. */
-function isLimited(url: string): boolean {
-  return url.startsWith("/api/") && !url.startsWith("/api/admin/");
+/** Requests of operators have their own limit, which counts wrong keys. Pages, probes and metrics have none. */
+function isLimited(url: string, access: RouteAccess): boolean {
+  return access !== "operator" && (access !== "public" || url.startsWith("/api/"));
 }
 
 /** Returns true for a route that may change what is stored, also by reading it. */
-function stores({ method, config = {} }: RouteOptions): boolean {
-  return config.readsStore === true || !READS.has([method].flat().join());
+function stores({ method }: RouteOptions, access: RouteAccess): boolean {
+  return appAccess(access).stores === true || !READS.has([method].flat().join());
 }
 
-function isChange(route: RouteOptions): boolean {
-  return stores(route) && route.config?.skipsWriteBudget !== true;
+function isChange(route: RouteOptions, access: RouteAccess): boolean {
+  return stores(route, access) && appAccess(access).counted !== "caller";
 }
 
-function sessionIn({ config = {} }: RouteOptions): (request: FastifyRequest) => string | null {
-  return config.hasSessionInPath === true ? sessionOfPath : sessionOfHeader;
-}
-
-function countingHook(parts: AdmissionParts, route: RouteOptions): onRequestHookHandler {
+function counter(parts: AdmissionParts, route: RouteOptions, access: RouteAccess) {
   const { budgets } = parts;
-  const sessionOf = sessionIn(route);
-  const changes = isChange(route);
-  const isCountedLater = stores(route) && !changes;
-  const count = (request: FastifyRequest): Counted => {
+  const changes = isChange(route, access);
+  const isCountedLater = stores(route, access) && !changes;
+  return (request: FastifyRequest): Counted => {
     const spent = spentOf(request);
     const address = addressKeyOf(request);
-    const session = sessionOf(request);
+    const session = sessionIn(appAccess(access), request);
     // Use local budgets, so that polls are counted without a promise.
     void budgets.spend("reads", address, spent);
     if (session !== null) void budgets.spend("session-reads", session, spent);
     if (changes) return spendAll(budgets, changeOf(address, session), spent);
     if (isCountedLater) return countBody(parts, request);
   };
-  return (request, _reply, done) => whenCounted(() => count(request), done);
 }
 
-function chargingHook(parts: AdmissionParts, route: RouteOptions): preHandlerHookHandler {
-  const sessionOf = sessionIn(route);
-  return (request, _reply, done) => {
-    const sessionId = sessionOf(request);
+function charger(parts: AdmissionParts, access: RouteAccess) {
+  return (request: FastifyRequest): Counted => {
+    const { caller } = request;
+    const sessionId = sessionIn(appAccess(access), request);
     const charge = (app: string): Counted => {
       const charged = chargeOf(parts, request, { app, clientId: null, sessionId }, changeBytes(request.body));
       const allowRefund = (): void => {
@@ -225,24 +238,11 @@ function chargingHook(parts: AdmissionParts, route: RouteOptions): preHandlerHoo
       if (counted !== undefined) return counted.then(allowRefund);
       allowRefund();
     };
-    whenCounted(() => {
-      // An anonymous request's session is read in its command's transaction.
-      if (request.deferredSession === null || sessionId === null) return charge(request.sessionApp);
-      const app = parts.services.conversations.appOf(sessionId);
-      return typeof app === "string" ? charge(app) : app.then((found) => charge(found.app));
-    }, done);
+    // An anonymous request's session is read in its command's transaction.
+    if (caller.deferredSession === null || sessionId === null) return charge(caller.app);
+    const app = parts.services.conversations.appOf(sessionId);
+    return typeof app === "string" ? charge(app) : app.then((found) => charge(found.app));
   };
-}
-
-function whenCounted(count: () => Counted, done: (error?: Error) => void): void {
-  let counted: Counted;
-  try {
-    counted = count();
-  } catch (refusal) {
-    return done(refusal as Error);
-  }
-  if (counted === undefined) done();
-  else void counted.then(() => done(), done);
 }
 
 /** MiB of messages and secrets from one address, as a multiple of its messages: answers to calls are requests too. */
@@ -269,7 +269,7 @@ function countBody({ services: { apps, keys }, budgets }: AdmissionParts, reques
       spentOf(request).push(...states.slice(-1));
     }
   };
-  const key = appKey(request.raw);
+  const { key } = request.caller;
   if (key === null) return count();
   return keys.check(key).then((grant) => (grant === null ? count() : undefined));
 }
@@ -350,9 +350,9 @@ function spentOf(request: FastifyRequest): Spent[] {
  */
 function keysOf(
   request: FastifyRequest,
-  { app, clientId, sessionId }: Caller,
+  { app, clientId, sessionId }: CountedFor,
 ): { readonly one: string; readonly key: string | null } {
-  const grant = app === DEFAULT_APP ? null : request.keyGrant;
+  const grant = app === DEFAULT_APP ? null : request.caller.grant;
   if (grant === null) return { one: addressKeyOf(request), key: null };
   const key = `key ${grant.keyId} ${app}`;
   return { one: `${key} ${clientId === null ? `session ${sessionId}` : `client ${clientId}`}`, key };
@@ -365,7 +365,7 @@ function callerCounter(parts: AdmissionParts) {
     own: CountBudget,
     ofKey: CountBudget,
     request: FastifyRequest,
-    caller: Caller,
+    caller: CountedFor,
     bytes: number,
   ): Counted => {
     const limits = services.apps.get(caller.app)?.rateLimits ?? {};
@@ -383,7 +383,7 @@ function callerCounter(parts: AdmissionParts) {
 function chargeOf(
   { services, budgets }: AdmissionParts,
   request: FastifyRequest,
-  caller: Caller,
+  caller: CountedFor,
   bytes: number,
 ): Charge {
   const {
@@ -442,7 +442,7 @@ function streamLimits({ config, counters }: AdmissionParts): Admission["stream"]
   const ofSession =
     counters && new SharedConcurrencyLimit(counters, "streams of", streamsPerSession, tooManyStreams);
   return async (request, sessionId) => {
-    const grant = request.keyGrant;
+    const grant = request.caller.grant;
     const kind = grant === null ? "address" : "App key";
     const holder = grant === null ? addressKeyOf(request) : grant.keyId;
     await limits[kind].acquire(holder, `event streams of one ${kind}`);
@@ -459,12 +459,13 @@ function streamLimits({ config, counters }: AdmissionParts): Admission["stream"]
   };
 }
 
-/** Returns the session id as the client sent it. It was validated before. */
-function spellingOf({ raw }: FastifyRequest): string {
-  return String(raw.headers[SESSION_HEADER]);
+/** Returns the id of a new session as the client spelled it. Throws an Error if the route declares that it creates none. */
+function newSpelling({ caller }: FastifyRequest, { spelling }: NewSession = {}): string {
+  if (!caller.creates) throw new Error("The route may not create sessions: it does not declare `creates`");
+  return spelling ?? (caller.namedSession === null ? "" : caller.spelling);
 }
 
-function refuseWhenStopping(readiness: Readiness): void {
+function refuseWhenStopping(readiness: Services["readiness"]): void {
   if (!readiness.refusesWork) return;
   throw new Unavailable(
     503,

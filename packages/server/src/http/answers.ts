@@ -2,7 +2,7 @@
 
 import type { ServerResponse } from "node:http";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import type { SnapshotView } from "../core/ports/driving/services.ts";
+import type { SnapshotView } from "@colloquy/engine/internal/core/ports/driving/services";
 import type { Edge, RequestLog } from "./edge.ts";
 import { asEventStream } from "./event-stream.ts";
 import { textHeader } from "./request.ts";
@@ -30,27 +30,17 @@ export type Answers = ReturnType<typeof createAnswers>;
 export function createAnswers(edge: Edge, log: RequestLog) {
   /** Takes over the response from the framework. */
   const takeOver = ({ request, reply, route, waitMs }: Exchange, status: number): Record<string, string> => {
+    request.caller.assertAuthorized();
     reply.hijack();
     log.answered(request, route, status, waitMs > 0);
     const fields = edge.fields(request);
     if (waitMs > 0) fields["preference-applied"] = `wait=${waitMs / 1000}`;
     return fields;
   };
-  const texts = new WeakMap<SnapshotView, string>();
-  const textOf = (view: SnapshotView): string | null => {
-    if (view.length > SHORT_BYTES) return null;
-    let text = texts.get(view);
-    if (text === undefined) {
-      // One character per byte, so that head and body are one write without encoding.
-      text = Buffer.concat(view.parts).toString("latin1");
-      texts.set(view, text);
-    }
-    return text;
-  };
   return {
     /** Sends a snapshot. */
     snapshot(exchange: Exchange, view: SnapshotView): void {
-      sendView(exchange.reply.raw, takeOver(exchange, 200), view, textOf(view));
+      sendView(exchange.reply.raw, takeOver(exchange, 200), view);
     },
     /** Like `snapshot` with an entity tag, or 304 if the client has these bytes (RFC 9110 section 13.1.2). */
     taggedSnapshot(exchange: Exchange, view: SnapshotView): void {
@@ -60,31 +50,31 @@ export function createAnswers(edge: Edge, log: RequestLog) {
       fields["etag"] = view.etag;
       const { raw } = exchange.reply;
       if (unchanged) raw.writeHead(304, fields).end();
-      else sendView(raw, fields, view, textOf(view));
+      else sendView(raw, fields, view);
     },
     /** Writes the head of an event stream and returns the response for its events. */
     stream(exchange: Exchange): ServerResponse {
-      const fields = { ...takeOver(exchange, 200), ...exchange.fields };
+      const fields = takeOver(exchange, 200);
       fields["content-type"] = "text/event-stream";
       // Proxies would otherwise compress events, or buffer them, as nginx does.
       fields["cache-control"] = "no-store, no-transform";
       fields["x-accel-buffering"] = "no";
+      Object.assign(fields, exchange.fields);
       return asEventStream(exchange.reply.raw.writeHead(200, fields));
     },
   };
 }
 
-function sendView(
-  response: ServerResponse,
-  fields: Record<string, string>,
-  view: SnapshotView,
-  text: string | null,
-): void {
+function sendView(response: ServerResponse, fields: Record<string, string>, view: SnapshotView): void {
   fields["content-type"] = "application/json; charset=utf-8";
   fields["content-length"] = String(view.length);
   response.writeHead(200, fields);
-  if (text !== null) {
-    response.end(text, "latin1");
+  const [first] = view.parts;
+  if (view.length <= SHORT_BYTES && view.parts.length === 1 && first !== undefined) {
+    // Latin-1 maps each byte to one character, so that head and body are sent in one write. The string is not
+    // cached, which would double each session's memory.
+    const { buffer, byteOffset, length } = first;
+    response.end(Buffer.from(buffer, byteOffset, length).toString("latin1"), "latin1");
     return;
   }
   response.cork();

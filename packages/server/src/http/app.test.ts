@@ -1,10 +1,13 @@
 import { randomUUID } from "node:crypto";
 import { METHODS } from "node:http";
 import { describe, expect, it } from "vitest";
-import { Conflict, Unavailable } from "../core/errors.ts";
-import { Hidden } from "../core/hidden.ts";
-import { SESSION, testEdge } from "./testing/edge.ts";
+import { Conflict, Unavailable } from "@colloquy/engine/internal/core/errors";
+import { startEdges } from "./testing/edge.ts";
 import { expectProblem } from "./testing/expect-problem.ts";
+
+const edges = await startEdges();
+const { testEdge } = edges;
+const SESSION = randomUUID();
 
 describe("a request without an operation", () => {
   it.each(["/", "/api", "/api/nothing", "/api/nothing/", "//api/nothing", "/API/state", "/healthz/", "*"])(
@@ -18,8 +21,8 @@ describe("a request without an operation", () => {
     "ignores one slash at the end of an API path: %s",
     async (url) => {
       const edge = testEdge();
-      await edge.send("POST", "/api/sessions");
       const headers = { "x-session-id": SESSION };
+      await edge.send("POST", "/api/sessions", { headers });
       expect((await edge.app.inject({ method: "GET", url, headers })).statusCode).toBe(200);
       expectProblem(await edge.send("GET", "/api/chat/"), 405, "method_not_allowed");
     },
@@ -48,8 +51,7 @@ describe("a request without an operation", () => {
     "/api/%61dmin//keys",
     "//evil.test/api",
   ])("has no second spelling below /api/admin, nor on another host: %s", async (url) => {
-    const admin = { key: new Hidden("sixteen-or-more-characters"), service: {} as never };
-    const answer = await testEdge({}, null, undefined, admin).send("GET", url);
+    const answer = await testEdge({}, { hasAdmin: true }).send("GET", url);
     expectProblem(answer, 404, "route_not_found");
   });
 
@@ -148,8 +150,9 @@ describe("X-Request-Id", () => {
 describe("an error thrown by a service", () => {
   it("is returned as a problem", async () => {
     const edge = testEdge();
-    edge.services.conversations.create = () =>
-      Promise.reject(new Conflict("app_mismatch", "This session belongs to another App. Start a new one."));
+    edges.intercept(() => {
+      throw new Conflict("app_mismatch", "This session belongs to another App. Start a new one.");
+    });
     const answer = await edge.send("POST", "/api/sessions");
     expect(expectProblem(answer, 409, "app_mismatch")).toContain("another App");
     expect(edge.lines).toEqual([]);
@@ -158,8 +161,9 @@ describe("an error thrown by a service", () => {
   it("keeps its headers, and its cause is logged", async () => {
     const edge = testEdge();
     const cause = new Error("ENOSPC");
-    edge.services.conversations.interrupt = () =>
-      Promise.reject(new Unavailable(507, "disk_full", "The disk is full. Reads go on.", 7, cause));
+    edges.intercept(() => {
+      throw new Unavailable(507, "disk_full", "The disk is full. Reads go on.", 7, cause);
+    });
     const answer = await edge.send("POST", "/api/interrupt");
     expectProblem(answer, 507, "disk_full");
     expect(answer.headers["retry-after"]).toBe("7");
@@ -169,7 +173,9 @@ describe("an error thrown by a service", () => {
   it("is a 500 with a fixed text if unexpected; the cause is logged under the request id", async () => {
     const edge = testEdge();
     const cause = new TypeError("secret of the house");
-    edge.services.conversations.interrupt = () => Promise.reject(cause);
+    edges.intercept(() => {
+      throw cause;
+    });
     const answer = await edge.send("POST", "/api/interrupt?message=private", {
       headers: { "service-app-key": "clq_private" },
     });
@@ -181,7 +187,7 @@ describe("an error thrown by a service", () => {
       fields: {
         request_id: answer.headers["x-request-id"],
         route: "/api/interrupt",
-        session: SESSION,
+        session: edge.session,
         err: cause,
       },
     });
@@ -191,7 +197,10 @@ describe("an error thrown by a service", () => {
 
   it("is a 500 even if it is not an Error", async () => {
     const edge = testEdge();
-    edge.services.conversations.interrupt = () => Promise.reject("a string");
+    edges.intercept(() => {
+      // oxlint-disable-next-line typescript/only-throw-error -- the subject of this test
+      throw "a string";
+    });
     expectProblem(await edge.send("POST", "/api/interrupt"), 500, "internal_error");
   });
 });
@@ -206,15 +215,20 @@ describe("the log", () => {
 
   it("has a line for a slow request, unless the client asked to wait", async () => {
     const edge = testEdge();
-    const { state } = edge.services.conversations;
-    edge.services.conversations.state = async (request, admit) => {
-      await Promise.resolve();
-      edge.pass(1500);
-      return state.call(edge.services.conversations, request, admit);
+    /** Sends a request that is slow, because its session is loaded slowly. */
+    const send = async (headers: Record<string, string>) => {
+      const { reached, open } = edges.gateAt("open");
+      const answering = edge.send("GET", "/api/state", {
+        headers: { "x-session-id": randomUUID(), ...headers },
+      });
+      await reached;
+      await edges.pass(1500);
+      open();
+      await answering;
     };
-    await edge.send("GET", "/api/state", { headers: { prefer: "wait=5" } });
+    await send({ prefer: "wait=5" });
     expect(edge.lines).toEqual([]);
-    await edge.send("GET", "/api/state");
+    await send({});
     expect(edge.lines).toMatchObject([
       { level: "warn", fields: { route: "/api/state", status: 200, milliseconds: 1500 } },
     ]);

@@ -3,6 +3,7 @@
 import { randomBytes } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import Fastify, {
+  type FastifyContextConfig,
   type FastifyReply,
   type FastifyRequest,
   type onRequestHookHandler,
@@ -10,23 +11,21 @@ import Fastify, {
 } from "fastify";
 import type { Registry } from "prom-client";
 import manifest from "../../package.json" with { type: "json" };
-import { NotFound, ServiceError } from "../core/errors.ts";
-import type { Hidden } from "../core/hidden.ts";
-import { decodePercent } from "../core/json.ts";
-import { isPublic } from "../core/loopback.ts";
-import { sessionIdsIn } from "../core/session-handles.ts";
-import type { AdminService } from "../core/ports/driving/admin-service.ts";
-import type { OperatorTokens } from "../core/ports/driving/credentials.ts";
-import type { Logger } from "../core/ports/driven/logger.ts";
-import type { RateCounters } from "../core/ports/driven/rate-counters.ts";
-import type { Services } from "../core/ports/driving/services.ts";
-import { recordRefusedKeys, requireAdminKey } from "./admin-access.ts";
-import { createAdmission, type Admission } from "./admission.ts";
+import { ServiceError } from "@colloquy/engine/internal/core/errors";
+import type { Hidden } from "@colloquy/engine/internal/core/hidden";
+import { decodePercent } from "@colloquy/engine/internal/core/json";
+import { isPublic } from "@colloquy/engine/internal/core/loopback";
+import { sessionIdsIn } from "@colloquy/engine/internal/core/session-handles";
+import type { OperatorTokens } from "@colloquy/engine/internal/apps/users/operator-tokens";
+import type { Logger } from "@colloquy/engine/internal/core/ports/driven/logger";
+import type { RateCounters } from "@colloquy/engine/internal/core/ports/driven/rate-counters";
+import type { AdminService } from "../admin/administration.ts";
+import { guardRoutes } from "./access/gate.ts";
+import { authenticateOperators, recordRefusedKeys } from "./access/operators.ts";
+import { createAdmission } from "./admission.ts";
 import { createAnswers } from "./answers.ts";
 import { Budgets } from "./budgets.ts";
 import { capConnections } from "./concurrency-limits.ts";
-import { AppGuard } from "./app-guard.ts";
-import { NO_ACCESS } from "./authentication.ts";
 import { compileSerializer, compileValidator, SESSION_HEADER, textHeader } from "./request.ts";
 import {
   createEdge,
@@ -37,20 +36,27 @@ import {
   type Stopwatch,
   UNTIMED,
 } from "./edge.ts";
+import { foreignRoute, noSuchRoute } from "./foreign-paths.ts";
 import { finishAfterHalfClose, KEEP_ALIVE_MS, lingerAfterLastAnswer } from "./connections.ts";
 import { createHttpMetrics, NO_ROUTE } from "./metrics.ts";
 import { continueInTurn, HEAD_MAX_BYTES, refuseConnection, refuseProtocolExtras } from "./parser-errors.ts";
-import { BODY_MAX_BYTES, problemBytes, PROBLEM_TYPE, toServiceError } from "./problem.ts";
+import { BODY_MAX_BYTES, problemBytes, problemOf, PROBLEM_TYPE, toServiceError } from "./problem.ts";
 import { type PageDirectories, pageRoutes, referenceRoutes } from "./pages.ts";
 import { allRoutes } from "./routes/all-routes.ts";
-import type { HttpApp, ProtocolRoutes, RouteParts } from "./routes/route-parts.ts";
+import type { ConfiguredProtocol } from "./protocol.ts";
+import { mountProtocols } from "./mounted-protocols.ts";
+import type { HttpApp, RouteParts } from "./routes/route-parts.ts";
 import { BodiesInFlight } from "./bodies-in-flight.ts";
 import { createBodyParser } from "./read-body.ts";
+import type { Services } from "./services.ts";
 import { STATE_ROUTE } from "./routes/state.ts";
 
-/** Maximum milliseconds for a client to send the head of a request, and the whole request. Responses have no limit. */
+/**
+ * Maximum milliseconds for a client to send the head of a request, and a file. Other bodies have 30 s (`read-body.ts`), and
+ * responses no limit.
+ */
 const HEADERS_TIMEOUT_MS = 15_000;
-const REQUEST_TIMEOUT_MS = 30_000;
+const REQUEST_TIMEOUT_MS = 10 * 60_000;
 /** Interval in milliseconds at which Node checks for requests beyond these limits. */
 const TIMEOUT_CHECK_MS = 5000;
 /** Header fields of all responses except snapshots and event streams. */
@@ -74,13 +80,14 @@ export interface HttpParts {
   } | null;
   /** Console and guide; absent if neither is served. */
   readonly pages?: PageDirectories;
-  /** Routes of foreign protocols. */
-  readonly protocols?: readonly ProtocolRoutes[];
+  readonly protocols?: readonly ConfiguredProtocol[];
+  /** Maximum bytes of a session's messages. */
+  readonly sessionBytes: number;
 }
 
 /** Builds the HTTP server, which does not listen yet. */
 export function buildHttp(parts: HttpParts): HttpApp {
-  const { services, config, logger, register, clock, protocols = [] } = parts;
+  const { services, config, logger, register, clock } = parts;
   const nextId = requestIds();
   const methods = new MethodTable();
   const edge = createEdge(config, services.readiness, (target) => methods.at(target));
@@ -116,31 +123,40 @@ export function buildHttp(parts: HttpParts): HttpApp {
   onEveryConnection(app, parts, nextId);
   app.decorateRequest("startedAt", UNTIMED);
   app.decorateRequest("seesSessionIds", false);
-  const unset = { ...NO_ACCESS, operator: null, spent: null, refund: null };
-  for (const [name, value] of Object.entries(unset)) app.decorateRequest(name, value);
+  for (const name of ["operator", "spent", "refund"]) app.decorateRequest(name, null);
   const limited = createLimits(parts);
   app.addHook("onRoute", ({ method, url }) => metrics.known([method].flat(), url));
-  onEveryRoute(app, methods, log, limited.admission);
+  const administration = adminParts(parts, limited.budgets);
+  // Hooks run in the order of these calls.
+  guardRoutes(app, {
+    services,
+    log,
+    admission: limited.admission,
+    operators: administration?.operators ?? null,
+  });
+  onEveryRoute(app, methods, log);
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("*", createBodyParser(bodiesOf(config)));
   app.setValidatorCompiler(compileValidator);
   app.setSerializerCompiler(compileSerializer);
   passEveryRequest(app, edge, log);
   answerFailures(app, log, methods);
+  const answers = createAnswers(edge, log);
+  const protocols = mountProtocols(app, parts, { services, answers, admission: limited.admission });
   const routeParts: RouteParts = {
     services,
     log,
     config,
     version: manifest.version,
-    answers: createAnswers(edge, log),
+    answers,
     admission: limited.admission,
-    guard: new AppGuard(services),
-    admin: adminParts(parts, limited.budgets),
+    admin: administration,
     protocols,
+    guide: parts.pages?.guide ?? null,
   };
-  allRoutes(app, routeParts, register);
+  void app.register(async (routes) => await allRoutes(routes.withTypeProvider(), routeParts, register));
   referenceRoutes(app, routeParts, register);
-  if (parts.pages !== undefined) pageRoutes(app, parts.pages);
+  if (parts.pages !== undefined) pageRoutes(app, parts.pages, services.publicPage);
   return app;
 }
 
@@ -166,7 +182,7 @@ function adminParts(
   const note = recordRefusedKeys(register, logger, audit);
   if (admin === null) return null;
   const { service, key, operators = null } = admin;
-  return { service, requireKey: requireAdminKey({ key, operators, keys, budgets, note }) };
+  return { service, operators: authenticateOperators({ key, operators, keys, budgets, note }) };
 }
 
 /** Changes how Node's server handles connections and rare parts of the protocol. */
@@ -186,11 +202,15 @@ function onEveryConnection(
  * Returns true if the framework would read a body for a route that takes none. It never reads one for GET and
  * HEAD.
  */
-function takesNone({ method, schema }: RouteOptions): boolean {
-  return schema?.body === undefined && !["GET", "HEAD"].includes([method].flat().join());
+function takesNone({ method, schema, config }: RouteOptions): boolean {
+  return (
+    config?.streamsBody !== true &&
+    schema?.body === undefined &&
+    !["GET", "HEAD"].includes([method].flat().join())
+  );
 }
 
-function onEveryRoute(app: HttpApp, methods: MethodTable, log: RequestLog, admission: Admission): void {
+function onEveryRoute(app: HttpApp, methods: MethodTable, log: RequestLog): void {
   const start: onRequestHookHandler = (request, _reply, done) => {
     log.started(request);
     done();
@@ -201,16 +221,9 @@ function onEveryRoute(app: HttpApp, methods: MethodTable, log: RequestLog, admis
     done();
   };
   app.addHook("onRoute", (route) => {
-    methods.add(route.url, route.method);
-    const count = admission.hook(route);
-    const first = [
-      ...(route.url === STATE_ROUTE ? [] : [start]),
-      ...(takesNone(route) ? [forgetType] : []),
-      ...(count === null ? [] : [count]),
-    ];
+    methods.add(route);
+    const first = [...(route.url === STATE_ROUTE ? [] : [start]), ...(takesNone(route) ? [forgetType] : [])];
     if (first.length > 0) route.onRequest = [...first, ...[route.onRequest ?? []].flat()];
-    const charge = admission.charge(route);
-    if (charge !== null) route.preHandler = [charge, ...[route.preHandler ?? []].flat()];
   });
 }
 
@@ -248,27 +261,32 @@ function answerFailures(app: HttpApp, log: RequestLog, methods: MethodTable): vo
     if (single !== null && methods.at(single.path).length > 0)
       return reply.code(308).header("location", single.relative).send();
     if (known.length === 0 || known.includes(request.method)) {
-      const detail = "Nothing is here. /openapi.json lists what this server answers.";
-      return sendProblem(request, reply, new NotFound("route_not_found", detail));
+      const hasRoute = (path: string): boolean => methods.at(path).length > 0;
+      const formatError = methods.formatErrorAt(foreignRoute(request.originalUrl) ?? "");
+      return sendProblem(request, reply, noSuchRoute(request.originalUrl, hasRoute), formatError);
     }
     const allow = [...known, "OPTIONS"].join(", ");
     if (request.method === "OPTIONS") return reply.code(204).header("allow", allow).send();
     const detail = `This path does not know ${request.method}. Use one of: ${allow}.`;
-    const headers = { allow };
-    return sendProblem(request, reply, new ServiceError(405, "method_not_allowed", detail, { headers }));
+    const error = new ServiceError(405, "method_not_allowed", detail, { headers: { allow } });
+    return sendProblem(request, reply, error, methods.formatErrorAt(request.raw.url ?? ""));
   });
 }
 
-function sendProblem(request: FastifyRequest, reply: FastifyReply, error: ServiceError): FastifyReply {
-  return reply
-    .code(error.status)
-    .headers(error.headers)
-    .type(PROBLEM_TYPE)
-    .send(problemBytes(error, request.id));
+function sendProblem(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  error: ServiceError,
+  formatError = request.routeOptions.config.formatError,
+): FastifyReply {
+  reply.code(error.status).headers(error.headers);
+  if (formatError === undefined) return reply.type(PROBLEM_TYPE).send(problemBytes(error, request.id));
+  const { contentType, body } = formatError(problemOf(error, request.id));
+  return reply.type(contentType).send(Buffer.from(body));
 }
 
 /** Proxies may close the admin API by exact paths, so it has no other spelling. */
-const HAS_OTHER_SPELLINGS = /^\/+api\/+(?!\/|admin(?:\/|$))[^%?#]*$/;
+const HAS_OTHER_SPELLINGS = /^\/+(?:api\/+(?!\/|admin(?:\/|$))[^%?#]*|mcp\/?)$/;
 
 /** Returns the request target without a slash at the end of its path, which clients' URL joins leave there. */
 function withoutTrailingSlash({ url = "" }: IncomingMessage): string {
@@ -313,24 +331,33 @@ function routeOf(request: FastifyRequest): string {
   return request.routeOptions.url ?? NO_ROUTE;
 }
 
-/** The methods of each path's routes, for `405` and `Allow` (RFC 9110 section 15.5.6). */
+/** The methods of each path's routes, for `405` and `Allow` (RFC 9110 section 15.5.6), and their error format. */
 class MethodTable {
-  readonly #routes: { readonly pattern: RegExp; readonly methods: readonly string[] }[] = [];
+  readonly #routes: { readonly pattern: RegExp; readonly options: RouteOptions }[] = [];
 
-  /** Adds a route; `url` is a pattern such as `/api/sessions/:id`. */
-  add(url: string, methods: string | readonly string[]): void {
+  /** Adds a route, whose `url` is a pattern such as `/api/sessions/:id`. */
+  add(options: RouteOptions): void {
+    const { url } = options;
     const source = url.replaceAll(/[.+?^${}()|[\]\\]/g, String.raw`\$&`).replaceAll(/:[^/]+/g, "[^/]+");
     const pattern = new RegExp(`^${source.replaceAll("*", ".*")}$`);
-    this.#routes.push({ pattern, methods: [methods].flat() });
+    this.#routes.push({ pattern, options });
   }
 
   /** Returns the sorted methods at the path of a request target; empty if it has no route. */
   at(target: string): readonly string[] {
+    return [...new Set(this.#matching(target).flatMap(({ method }) => method))].toSorted();
+  }
+
+  /** Returns the error format of the protocol that serves the path; `undefined` for problem documents. */
+  formatErrorAt(target: string): FastifyContextConfig["formatError"] {
+    // Protocols set it after `add`, so it is read from the options here.
+    return this.#matching(target).find(({ config }) => config?.formatError !== undefined)?.config
+      ?.formatError;
+  }
+
+  #matching(target: string): readonly RouteOptions[] {
     const path = /^[^?#]*/.exec(target)?.[0] ?? "";
-    const methods = this.#routes
-      .filter(({ pattern }) => pattern.test(path))
-      .flatMap((route) => route.methods);
-    return [...new Set(methods)].toSorted();
+    return this.#routes.filter(({ pattern }) => pattern.test(path)).map(({ options }) => options);
   }
 }
 

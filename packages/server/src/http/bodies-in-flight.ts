@@ -1,6 +1,6 @@
 // Bounds the bytes of request bodies that the process is receiving, per address and in all.
 
-import { ServiceError, Unavailable } from "../core/errors.ts";
+import { ServiceError, Unavailable } from "@colloquy/engine/internal/core/errors";
 import { BODY_MAX_BYTES } from "./problem.ts";
 
 const RETRY_SECONDS = 2;

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { DEFAULT_RATE_LIMITS } from "../core/rate-limits.ts";
+import { DEFAULT_RATE_LIMITS } from "@colloquy/engine/internal/core/rate-limits";
 import { Budgets, type CountBudget, rateLimitFields } from "./budgets.ts";
 import { GatedCounters } from "./testing/gated-counters.ts";
 

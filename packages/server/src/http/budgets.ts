@@ -1,9 +1,9 @@
 // Rate-limit budgets per minute for addresses, sessions and App keys, counted in this process or by all nodes
 // together (ADR 19).
 
-import { ServiceError } from "../core/errors.ts";
-import type { RateCounters, WindowCount } from "../core/ports/driven/rate-counters.ts";
-import type { RateLimits } from "../core/rate-limits.ts";
+import { ServiceError } from "@colloquy/engine/internal/core/errors";
+import type { RateCounters, WindowCount } from "@colloquy/engine/internal/core/ports/driven/rate-counters";
+import type { RateLimits } from "@colloquy/engine/internal/core/rate-limits";
 
 const WINDOW_MS = 60_000;
 /** Maximum number of keys in memory; the oldest windows are evicted first. */

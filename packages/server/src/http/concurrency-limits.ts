@@ -3,8 +3,8 @@
 import type { Server } from "node:http";
 import type { Socket } from "node:net";
 import { Counter, type Registry } from "prom-client";
-import { ServiceError } from "../core/errors.ts";
-import type { RateCounters } from "../core/ports/driven/rate-counters.ts";
+import { ServiceError } from "@colloquy/engine/internal/core/errors";
+import type { RateCounters } from "@colloquy/engine/internal/core/ports/driven/rate-counters";
 import { addressKey, trustedProxies } from "./client-address.ts";
 import type { HttpConfig } from "./edge.ts";
 import { refuseAtOnce } from "./parser-errors.ts";

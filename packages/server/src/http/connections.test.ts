@@ -1,23 +1,29 @@
+import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { connect, type AddressInfo, type Socket } from "node:net";
 import { Readable } from "node:stream";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { readAnswers, type RawAnswer } from "../../fuzz/http-reader.ts";
 import { OpenConnections } from "./connections.ts";
 import { ManualClock } from "../../test/manual-clock.ts";
-import { SESSION, testEdge, type TestEdge } from "./testing/edge.ts";
+import { startEdges, type TestEdge } from "./testing/edge.ts";
+import { PUBLIC } from "./routes/route-parts.ts";
 
 /** More bytes than both socket buffers hold before the client reads. */
 const ANSWER_BYTES = 8 * 1024 * 1024;
+const LONGEST = "y".repeat(32_768);
 const BODY = Buffer.from(`{"a":"${"x".repeat(300_000)}"}`);
 
+const edges = await startEdges();
+const SESSION = randomUUID();
 let edge: TestEdge;
 
+beforeAll(async () => {
+  for (let bytes = 0; bytes < ANSWER_BYTES; bytes += LONGEST.length)
+    await edges.service.say(SESSION, LONGEST, { waitMs: 60_000 });
+}, 180_000);
 beforeEach(async () => {
-  edge = testEdge();
-  const { conversations } = edge.services;
-  await edge.send("POST", `/api/chat?message=hello`);
-  conversations.sessions.get(SESSION)!.messages[0]!.content = "y".repeat(ANSWER_BYTES);
+  edge = edges.testEdge();
   await edge.app.listen({ port: 0, host: "127.0.0.1" });
 });
 afterEach(async () => {
@@ -88,8 +94,8 @@ describe("a client that half-closes", () => {
       await gate.promise;
       yield "finished";
     }
-    edge = testEdge();
-    edge.app.get("/in-pieces", (_request, reply) => reply.send(Readable.from(pieces())));
+    edge = edges.testEdge();
+    edge.app.get("/in-pieces", { config: PUBLIC }, (_request, reply) => reply.send(Readable.from(pieces())));
     await edge.app.listen({ port: 0, host: "127.0.0.1" });
     const accepted = once(edge.app.server, "connection") as Promise<[Socket]>;
     const { port } = edge.app.server.address() as AddressInfo;
@@ -107,16 +113,14 @@ describe("a client that half-closes", () => {
 
 describe("a malformed request behind others", () => {
   it("is answered after them, even if their responses have not begun", async () => {
-    const gate = Promise.withResolvers<void>();
-    const { conversations } = edge.services;
-    const view = await conversations.state({ sessionId: SESSION } as never, null);
-    conversations.state = () => gate.promise.then(() => view);
+    const gate = edges.gateAt("open");
     const { port } = edge.app.server.address() as AddressInfo;
     const socket = connect({ port, host: "127.0.0.1" });
     const refused = once(edge.app.server, "clientError");
-    socket.write(Buffer.concat([request("1.1"), request("1.1"), Buffer.from("nonsense\r\n\r\n")]));
+    const first = Buffer.from(request("1.1").toString().replace(SESSION, randomUUID()));
+    socket.write(Buffer.concat([first, request("1.1"), Buffer.from("nonsense\r\n\r\n")]));
     await refused;
-    gate.resolve();
+    gate.open();
     const { answers } = await readAll(socket);
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 400]);
   });
@@ -124,7 +128,7 @@ describe("a malformed request behind others", () => {
 
 describe("a connection after its last answer", () => {
   it("reads no further request", async () => {
-    edge.services.readiness.stopping = true;
+    edge.stop();
     const accepted = once(edge.app.server, "connection") as Promise<[Socket]>;
     const socket = await sendUnread(Buffer.concat([request("1.1", LENGTH), BODY, request("1.1")]));
     let requests = 0;

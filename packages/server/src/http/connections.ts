@@ -4,7 +4,7 @@
 import type { Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import type { Clock, Timer } from "../core/ports/driven/clock.ts";
+import type { Clock, Timer } from "@colloquy/engine/internal/core/ports/driven/clock";
 import { isEventStream } from "./event-stream.ts";
 
 /** Milliseconds for which an idle connection stays open: longer than the 60 s after which common proxies close theirs. */

@@ -3,8 +3,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { testEdge, type TestEdge } from "./testing/edge.ts";
+import { startEdges, type TestEdge } from "./testing/edge.ts";
 import { expectProblem } from "./testing/expect-problem.ts";
+
+const { testEdge } = await startEdges();
 
 const PAGE = '<!doctype html><script type="module" src="./assets/index-abc.js"></script>';
 const SCRIPT = "console.log('a script that is long enough to be asked for in parts');";
@@ -26,7 +28,7 @@ beforeAll(async () => {
     ".vite/manifest.json": "{}",
   };
   for (const [name, content] of Object.entries(files)) await writeFile(join(built, name), content);
-  edge = testEdge({}, null, { console: built, guide: built });
+  edge = testEdge({}, { pages: { console: built, guide: built } });
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
@@ -54,7 +56,7 @@ describe("GET /", () => {
       "default-src": "'none'",
       "script-src": "'self'",
       "style-src": "'self'",
-      "img-src": "'self'",
+      "img-src": "'self' blob:",
       "connect-src": "'self'",
       "font-src": "'self'",
       "form-action": "'none'",
@@ -67,7 +69,7 @@ describe("GET /", () => {
 
   it("explains how to build a missing console, and serves it once it is built", async () => {
     const late = join(folder, "late");
-    const { app, send } = testEdge({}, null, { console: late, guide: late });
+    const { app, send } = testEdge({}, { pages: { console: late, guide: late } });
     expect(expectProblem(await send("GET", "/"), 404, "console_not_built")).toContain("npm run build");
     await mkdir(late);
     await writeFile(join(late, "index.html"), PAGE);

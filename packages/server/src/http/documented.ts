@@ -7,20 +7,61 @@ export const EXAMPLE_SESSION = "7f8d1f0e-8a54-4c4e-9d27-0b5c3c0b8d11";
 const ASKED = "2026-11-20T12:00:00.000Z";
 const ANSWERED = "2026-11-20T12:00:01.250Z";
 const MESSAGE_ID = "019a9c1e-6b60-7c3e-9a55-2f1d3b7e4c01";
-const CALL = { id: "call_1", name: "calculator", arguments: { expression: "12 * 7" }, text_offset: 0 };
+const CALL = {
+  id: "call_1",
+  name: "calculator",
+  title: "Calculator",
+  arguments: { expression: "12 * 7" },
+  text_offset: 0,
+};
 const RESULT = { call_id: "call_1", name: "calculator", output: 84, is_error: false, duration_ms: 1 };
 
 export const Thread = wire.Thread.meta({
   id: "Thread",
-  description: "A conversation in short",
+  description: "Summary of a conversation, as lists show it",
   examples: [
     {
       session_id: EXAMPLE_SESSION,
       title: "Twelve times seven",
       app: "default",
       pinned: false,
+      metadata: { project: "bridge" },
       created_at: ASKED,
       updated_at: ANSWERED,
+    },
+  ],
+});
+
+export const SearchPage = wire.SearchPage.meta({
+  id: "SearchPage",
+  description: "A page of found messages",
+  examples: [
+    {
+      results: [
+        {
+          session_id: EXAMPLE_SESSION,
+          title: "Twelve times seven",
+          message_id: MESSAGE_ID,
+          sender: "agent",
+          created_at: ANSWERED,
+          snippet: [{ text: "12 * 7 is " }, { text: "84", match: true }, { text: "." }],
+        },
+      ],
+      next_cursor: null,
+    },
+  ],
+});
+
+export const Attachment = wire.Attachment.meta({
+  id: "Attachment",
+  description: "A file of a session",
+  examples: [
+    {
+      id: "019a9c1e-7d11-7b52-8c0e-5a9f5b0c1d22",
+      media_type: "image/png",
+      bytes: 48_213,
+      sha256: "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824",
+      name: "bridge.png",
     },
   ],
 });
@@ -32,6 +73,7 @@ export const WalletToken = wire.WalletToken.meta({
     {
       token: "eyJhbGciOiJIUzI1NiJ9…",
       expires_at: ANSWERED,
+      expires_in: 900,
       wallets: ["0x8ba1f109551bd432803012645ac136ddd64dba72"],
     },
   ],
@@ -39,13 +81,13 @@ export const WalletToken = wire.WalletToken.meta({
 
 export const DeletedThread = wire.DeletedThread.meta({
   id: "DeletedThread",
-  description: "Says that the thread and its messages are gone",
+  description: "The thread and its messages were deleted",
   examples: [{ session_id: EXAMPLE_SESSION, deleted: true }],
 });
 
 export const PersistedMessage = wire.PersistedMessage.meta({
   id: "PersistedMessage",
-  description: "A message as it is kept",
+  description: "A stored message",
   examples: [
     {
       id: MESSAGE_ID,
@@ -86,7 +128,7 @@ const EXAMPLE_SYSTEM_EVENT = {
 
 const SystemEvent = wire.SystemEvent.meta({
   id: "SystemEvent",
-  description: "Something that happened beside messages",
+  description: "An event that is not a message",
   examples: [EXAMPLE_SYSTEM_EVENT],
 });
 
@@ -95,7 +137,7 @@ export const Snapshot = wire.Snapshot.extend({
   system_events: z.array(SystemEvent),
 }).meta({
   id: "Snapshot",
-  description: "A session as it is now",
+  description: "Snapshot of a session",
   examples: [
     {
       messages: [
@@ -147,16 +189,61 @@ export const Action = wire.Action.meta({
   ],
 });
 
+export const ApproverAction = wire.ApproverAction.meta({
+  id: "ApproverAction",
+  description: "An action as shown to approvers, without other data of the conversation",
+  examples: [
+    {
+      id: "019a9c1e-6c11-7a02-b3a1-5d0c7f2e9b11",
+      app: "support",
+      tool: "refund",
+      title: "Refund a payment",
+      input: { order: "A-1042", amount: 250 },
+      created_at: ASKED,
+      expires_at: "2026-11-22T12:00:00.000Z",
+      status: "pending",
+      resolved_at: null,
+    },
+  ],
+});
+
 export const SetModelResult = wire.SetModelResult.meta({
   id: "SetModelResult",
-  description: "The models that are now in force",
+  description: "Current models",
   examples: [{ success: true, rig: "demo/assistant", baml: "demo/assistant", created: false }],
 });
 
 export const AppDescriptor = wire.AppDescriptor.meta({
   id: "AppDescriptor",
   description: "An App that the client may use",
-  examples: [{ name: "default" }],
+  examples: [{ name: "default", suggestions: ["What is 12 * 7?"] }],
+});
+
+export const Page = wire.Page.meta({
+  id: "Page",
+  description: "What a page needs before anybody has signed in",
+  examples: [
+    {
+      app: "default",
+      branding: { name: "Harbour", accent: "#1d4ed8" },
+      wallets: false,
+      guide: true,
+      requires_sign_in: true,
+      sign_in: {
+        issuer: "https://login.example.com",
+        client_id: "colloquy-console",
+        scope: "openid profile offline_access",
+        parameters: { resource: "https://chat.example.com" },
+        token: "access_token",
+        provider: {
+          authorization_endpoint: "https://login.example.com/authorize",
+          token_endpoint: "https://login.example.com/token",
+          end_session_endpoint: "https://login.example.com/logout",
+        },
+      },
+      operator_sign_in: null,
+    },
+  ],
 });
 
 export const Problem = wire.Problem.meta({
@@ -204,6 +291,26 @@ export const IssuedAdminKey = wire.IssuedAdminKey.meta({
   id: "IssuedAdminKey",
   description: "A key that was just made",
 });
+export const AdminFeedbackPage = wire.AdminFeedbackPage.meta({
+  id: "AdminFeedbackPage",
+  description: "A page of feedback on answers",
+});
+export const GivenFeedback = z
+  .object({ feedback: wire.Feedback.nullable().meta({ description: "`null` if it was removed" }) })
+  .meta({
+    id: "GivenFeedback",
+    description: "The feedback on an answer",
+    examples: [
+      {
+        feedback: {
+          score: -1,
+          comment: "The fee is missing.",
+          tags: ["incomplete"],
+          created_at: "2026-11-20T17:00:00.000Z",
+        },
+      },
+    ],
+  });
 export const AuditPage = wire.AuditPage.meta({ id: "AuditPage", description: "A page of the audit trail" });
 export const AdminUsage = wire.AdminUsage.meta({ id: "AdminUsage", description: "What was used, by time" });
 export const AdminLatency = wire.AdminLatency.meta({
@@ -255,7 +362,7 @@ const EVENTS = [
   }),
   wire.SystemNotice.extend({ ...ofSession, code: Code }).meta({
     id: "SystemNoticeEvent",
-    description: "The service tells the person something",
+    description: "A notice for the person",
     examples: [
       {
         type: "system_notice",
@@ -300,6 +407,21 @@ const EVENTS = [
       },
     ],
   }),
+  wire.ReasoningDelta.extend(ofSession).meta({
+    id: "ReasoningDeltaEvent",
+    description:
+      "The model's reasoning has grown; live only, without an id. Stored reasoning is in `GET /api/sessions/{id}/messages`. With `include=reasoning`",
+    examples: [
+      {
+        type: "reasoning_delta",
+        ...EXAMPLE,
+        message_id: MESSAGE_ID,
+        step: 1,
+        offset: 0,
+        text: "The user wants ",
+      },
+    ],
+  }),
   wire.StateChanged.extend(ofSession).meta({
     id: "StateChangedEvent",
     description: "Status, model, App or user state of the session have changed. With `include=state`",
@@ -336,6 +458,6 @@ const EVENTS = [
 /** One `data:` line of the stream. `openapi-document.ts` adds the discriminator, which zod cannot express. */
 export const UpdateEvent = z.union(EVENTS).meta({
   id: "UpdateEvent",
-  description: "What one `data:` line of the stream holds",
+  description: "The JSON of one `data:` line",
   examples: [{ type: "title_changed", ...EXAMPLE, new_title: "Twelve times seven" }],
 });

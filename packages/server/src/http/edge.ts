@@ -5,16 +5,16 @@
 import type { IncomingMessage } from "node:http";
 import { parseSessionId } from "@colloquy/protocol";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import type { Clock } from "../core/ports/driven/clock.ts";
-import type { Logger } from "../core/ports/driven/logger.ts";
-import type { Readiness } from "../core/ports/driving/services.ts";
-import { ServiceError, InvalidRequest } from "../core/errors.ts";
-import { decodePercent } from "../core/json.ts";
-import { isLoopbackName } from "../core/loopback.ts";
-import type { RateLimits } from "../core/rate-limits.ts";
+import type { Clock } from "@colloquy/engine/internal/core/ports/driven/clock";
+import type { Logger } from "@colloquy/engine/internal/core/ports/driven/logger";
+import { ServiceError, InvalidRequest } from "@colloquy/engine/internal/core/errors";
+import { decodePercent } from "@colloquy/engine/internal/core/json";
+import { isLoopbackName } from "@colloquy/engine/internal/core/loopback";
+import type { RateLimits } from "@colloquy/engine/internal/core/rate-limits";
 import { rateLimitFields } from "./budgets.ts";
 import type { HttpMetrics } from "./metrics.ts";
 import { readTarget, SESSION_HEADER, textHeader, timesSent } from "./request.ts";
+import type { Services } from "./services.ts";
 
 declare module "fastify" {
   interface FastifyRequest {
@@ -52,7 +52,7 @@ export type Edge = ReturnType<typeof createEdge>;
 /** Creates the edge. `methodsFor` returns the methods of the routes at a request target. */
 export function createEdge(
   config: HttpConfig,
-  readiness: Readiness,
+  readiness: Services["readiness"],
   methodsFor: (target: string) => readonly string[],
 ) {
   const checkHost = hostCheck(config);
@@ -108,10 +108,12 @@ export function createEdge(
 }
 
 const ALLOWED_HEADERS =
-  "X-Session-Id, SERVICE-APP-KEY, Last-Event-ID, If-None-Match, Prefer, Idempotency-Key, Content-Type, X-Request-Id";
+  "X-Session-Id, SERVICE-APP-KEY, Last-Event-ID, If-None-Match, Prefer, Range, Idempotency-Key, Content-Type, X-Request-Id, " +
+  "MCP-Protocol-Version, Mcp-Method, Mcp-Name, Mcp-Session-Id";
 /** Headers that name a user. The admin API takes operators' keys in one of them, which pages must not send. */
 const USER_HEADERS = "Authorization, Colloquy-Owner";
-const EXPOSED_HEADERS = "ETag, Link, RateLimit, RateLimit-Policy, Retry-After, X-Request-Id";
+const EXPOSED_HEADERS =
+  "Accept-Ranges, Content-Disposition, Content-Range, ETag, Link, RateLimit, RateLimit-Policy, Retry-After, WWW-Authenticate, X-Next-Cursor, X-Request-Id";
 /** Seconds that a browser may cache a preflight; Chromium caps at two hours. */
 const PREFLIGHT_MAX_AGE = "7200";
 
@@ -142,11 +144,16 @@ function preflightFields(
 
 /** Returns the header fields of an answer to an allowed origin. */
 function corsFields(origin: string): Record<string, string> {
-  return { "access-control-allow-origin": origin, "access-control-expose-headers": EXPOSED_HEADERS };
+  return {
+    "access-control-allow-origin": origin,
+    "access-control-expose-headers": EXPOSED_HEADERS,
+    // Lets clients detect HTTP/2, which needs no limit on event streams.
+    "timing-allow-origin": origin,
+  };
 }
 
 /** Returns a test for origins whose pages may read answers. */
-function originCheck(config: HttpConfig): (origin: string, message: IncomingMessage) => boolean {
+export function originCheck(config: HttpConfig): (origin: string, message: IncomingMessage) => boolean {
   const listed = new Set(config.corsOrigins.map((origin) => origin.toLowerCase()));
   const isOwnHost = ownHosts(config);
   return (origin, message) =>
@@ -182,7 +189,7 @@ function isOwnOrigin(
 function isLoopbackOrigin(origin: string): boolean {
   if (!/^https?:\/\//i.test(origin) || !URL.canParse(origin)) return false;
   const { hostname } = new URL(origin);
-  return isLoopbackName(hostname.startsWith("[") ? hostname.slice(1, -1) : hostname);
+  return isLoopbackName(hostname);
 }
 
 /** Probes and scrapers use node addresses, so these paths accept any Host. */

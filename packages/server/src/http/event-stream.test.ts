@@ -51,8 +51,8 @@ describe("an event stream", () => {
     const { stream } = streamOn(response);
     const message = await answer;
     expect(message.headers["content-type"]).toBe("text/event-stream");
-    stream.write(Buffer.from("a"));
-    stream.write(Buffer.from("b"));
+    stream.writeBytes(Buffer.from("a"));
+    stream.writeBytes(Buffer.from("b"));
     stream.end("finish");
     expect(Buffer.concat(await message.toArray()).toString()).toBe("ab");
   });
@@ -61,7 +61,7 @@ describe("an event stream", () => {
     const { response, answer } = await exchange();
     const stream = new EventStream(() => response.writeHead(200), null);
     expect(stream.begun).toBe(false);
-    stream.write(Buffer.from("a"));
+    stream.writeBytes(Buffer.from("a"));
     expect(stream.begun).toBe(true);
     stream.end("finish");
     expect(Buffer.concat(await (await answer).toArray()).toString()).toBe("a");
@@ -73,7 +73,7 @@ describe("an event stream", () => {
     const message = await answer;
     const block = Buffer.alloc(1024 * 1024);
     let undrained = 0;
-    while (undrained < 4 * block.length) undrained = stream.write(block);
+    while (undrained < 4 * block.length) undrained = stream.writeBytes(block);
     let drained = false;
     const waiting = stream.drained().then(() => (drained = true));
     await new Promise((resolve) => setImmediate(resolve));
@@ -89,13 +89,13 @@ describe("an event stream", () => {
     const { stream, closed, ended } = streamOn(response);
     await answer;
     let undrained = 0;
-    while (undrained < 4 * 1024 * 1024) undrained = stream.write(Buffer.alloc(1024 * 1024));
+    while (undrained < 4 * 1024 * 1024) undrained = stream.writeBytes(Buffer.alloc(1024 * 1024));
     const waiting = stream.drained();
     leave();
     await waiting;
     await once(response, "close");
     expect([closed(), ended()]).toEqual([1, 1]);
-    expect(stream.write(Buffer.from("x"))).toBe(0);
+    expect(stream.writeBytes(Buffer.from("x"))).toBe(0);
     stream.end("finish");
     stream.end("abort");
     await stream.drained();
@@ -117,7 +117,7 @@ describe("an event stream", () => {
     const { response, answer } = await exchange();
     const { stream, closed } = streamOn(response);
     const message = await answer;
-    stream.write(Buffer.from("a"));
+    stream.writeBytes(Buffer.from("a"));
     stream.end("abort");
     await expect(message.toArray()).rejects.toMatchObject({ code: "ECONNRESET" });
     stream.end("finish");
@@ -127,10 +127,10 @@ describe("an event stream", () => {
   it("ignores writes after its end", async () => {
     const { response, answer } = await exchange();
     const { stream } = streamOn(response);
-    stream.write(Buffer.from("a"));
+    stream.writeBytes(Buffer.from("a"));
     stream.end("finish");
     stream.end("finish");
-    expect(stream.write(Buffer.from("b"))).toBe(0);
+    expect(stream.writeBytes(Buffer.from("b"))).toBe(0);
     expect(Buffer.concat(await (await answer).toArray()).toString()).toBe("a");
   });
 });

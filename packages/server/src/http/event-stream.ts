@@ -2,10 +2,17 @@
 // of the framework and no closure over one.
 
 import type { ServerResponse } from "node:http";
-import type { OpenStream, StreamSink } from "../core/ports/driving/services.ts";
+import type {
+  OpenStream,
+  StreamFrame,
+  StreamSink,
+} from "@colloquy/engine/internal/core/ports/driving/services";
 
 const NOTHING = new Uint8Array(0);
 const MARK = Symbol("event stream");
+
+/** Cache of encoded frames, because all streams of a session share them. */
+const encoded = new WeakMap<StreamFrame, Buffer>();
 
 /** Marks a response as an event stream. */
 export function asEventStream(response: ServerResponse): ServerResponse {
@@ -56,11 +63,16 @@ export class EventStream implements StreamSink {
     onClose?.();
   }
 
-  write(bytes: Uint8Array): number {
+  write(frame: StreamFrame): number {
+    return this.writeBytes(encodeFrame(frame));
+  }
+
+  /** Writes bytes of another protocol. Returns the number of earlier bytes that the client has not taken yet. */
+  writeBytes(bytes: Uint8Array): number {
     const response = this.#ensureBegun();
     if (response === null || response.writableEnded) return 0;
     response.write(bytes);
-    return response.writableLength;
+    return response.writableLength - bytes.length;
   }
 
   drained(): Promise<void> {
@@ -92,5 +104,29 @@ export class EventStream implements StreamSink {
     const open = this.#open;
     this.#open = null;
     open?.close();
+  }
+}
+
+/**
+ * Encodes a frame as server-sent events (WHATWG HTML): JSON in one `data:` line, `id:` only for committed events, no
+ * `event:`. Returns the same buffer for the same frame.
+ */
+export function encodeFrame(frame: StreamFrame): Buffer {
+  let bytes = encoded.get(frame);
+  if (bytes === undefined) {
+    bytes = Buffer.from(textOf(frame));
+    encoded.set(frame, bytes);
+  }
+  return bytes;
+}
+
+function textOf(frame: StreamFrame): string {
+  switch (frame.kind) {
+    case "event":
+      return `${frame.id === null ? "" : `id: ${frame.id}\n`}data: ${JSON.stringify(frame.event)}\n\n`;
+    case "heartbeat":
+      return frame.id === null ? ": heartbeat\n\n" : `: heartbeat\nid: ${frame.id}\n\n`;
+    case "retry":
+      return "retry: 2000\n\n";
   }
 }

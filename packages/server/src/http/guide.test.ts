@@ -2,8 +2,10 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { testEdge, type TestEdge } from "./testing/edge.ts";
+import { startEdges, type TestEdge } from "./testing/edge.ts";
 import { expectProblem } from "./testing/expect-problem.ts";
+
+const { testEdge } = await startEdges();
 
 const FILES = {
   "../secret.html": "outside",
@@ -24,7 +26,7 @@ beforeAll(async () => {
     await mkdir(dirname(join(guide, name)), { recursive: true });
     await writeFile(join(guide, name), content);
   }
-  edge = testEdge({}, null, { console: join(folder, "none"), guide });
+  edge = testEdge({}, { pages: { console: join(folder, "none"), guide } });
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
@@ -101,7 +103,7 @@ describe("GET /guide", () => {
 
   it("explains where the pages are if the guide is not built, and serves it once it is", async () => {
     const late = join(folder, "late");
-    const { app, send } = testEdge({}, null, { console: late, guide: late });
+    const { app, send } = testEdge({}, { pages: { console: late, guide: late } });
     expect(expectProblem(await send("GET", "/guide/"), 404, "guide_not_built")).toContain("folder docs");
     await mkdir(late);
     await writeFile(join(late, "index.html"), FILES["index.html"]);

@@ -1,6 +1,6 @@
 import { isUtf8 } from "node:buffer";
-import type { JsonValue } from "../core/json.ts";
-import { scanJson } from "../core/json-scan.ts";
+import type { JsonValue } from "@colloquy/engine/internal/core/json";
+import { scanJson } from "@colloquy/engine/internal/core/json-scan";
 
 /** Maximum nesting of a client's JSON (contract section 6). */
 export const JSON_MAX_DEPTH = 32;
@@ -14,8 +14,12 @@ const MAX_QUOTED = 100;
 const SUSPECT_ESCAPE = /\\u(?:0000|d[89a-f])/i;
 const [BACKSLASH, LETTER_U] = [0x5c, 0x75];
 
-export type ParsedJson =
-  | { readonly ok: true; readonly value: JsonValue }
+/** A parsed body. */
+export type ParsedBody = Parsed<unknown>;
+export type ParsedJson = Parsed<JsonValue>;
+
+type Parsed<Value> =
+  | { readonly ok: true; readonly value: Value }
   | {
       readonly ok: false;
       readonly code: "json_invalid" | "json_too_deep" | "text_invalid";

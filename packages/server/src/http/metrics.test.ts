@@ -2,23 +2,22 @@ import { METHODS } from "node:http";
 import { tmpdir } from "node:os";
 import { Registry } from "prom-client";
 import { describe, expect, it } from "vitest";
-import { ServiceError } from "../core/errors.ts";
-import { Hidden } from "../core/hidden.ts";
-import type { AdminService } from "../core/ports/driving/admin-service.ts";
+import { ServiceError } from "@colloquy/engine/internal/core/errors";
 import { createHttpMetrics, NO_ROUTE } from "./metrics.ts";
-import { SESSION, testEdge } from "./testing/edge.ts";
+import { startEdges } from "./testing/edge.ts";
+
+const edges = await startEdges();
 
 /** Number of series of an operation: four classes of status, seven buckets, a sum and a count. */
 const SERIES_EACH = 4 + 7 + 2;
 /** Maximum size of the page after every operation returned every class of status. */
-const BYTES_MOST = 88 * 1024;
+const BYTES_MOST = 92 * 1024;
 
 const STATUSES = Array.from({ length: 400 }, (_, index) => 200 + index);
 
 /** Creates an edge with all routes. */
 function wholeEdge() {
-  const admin = { key: new Hidden("sixteen-or-more-characters"), service: {} as AdminService };
-  return testEdge({}, null, { console: tmpdir(), guide: tmpdir() }, admin);
+  return edges.testEdge({}, { pages: { console: tmpdir(), guide: tmpdir() }, hasAdmin: true });
 }
 
 function seriesOf(text: string): string[] {
@@ -64,10 +63,12 @@ describe("the metrics of requests", () => {
       for (const method of METHODS) await edge.app.inject({ method: method as "GET", url });
     }
     for (const status of STATUSES.filter((one) => one >= 400)) {
-      edge.services.conversations.interrupt = () =>
-        Promise.reject(new ServiceError(status, `code_${status}`, "It cannot be done."));
+      edges.intercept(() => {
+        throw new ServiceError(status, `code_${status}`, "It cannot be done.");
+      });
       // `send` would check the responses against the document.
-      await edge.app.inject({ method: "POST", url: "/api/interrupt", headers: { "x-session-id": SESSION } });
+      const headers = { "x-session-id": edge.session };
+      await edge.app.inject({ method: "POST", url: "/api/interrupt", headers });
     }
     const { body } = await edge.app.inject("/metrics");
     const operations = operationsOf(body);

@@ -10,7 +10,7 @@ import { jsonSchemaTransform, jsonSchemaTransformObject } from "fastify-type-pro
 import type { Registry } from "prom-client";
 import { EXAMPLE_SESSION } from "./documented.ts";
 import { allRoutes } from "./routes/all-routes.ts";
-import { DEFAULT_APP } from "../core/session.ts";
+import { DEFAULT_APP } from "@colloquy/engine/internal/core/session";
 import type { HttpApp, RouteParts } from "./routes/route-parts.ts";
 import { compileSerializer, compileValidator } from "./request.ts";
 
@@ -92,15 +92,33 @@ export async function buildReference(parts: RouteParts, register: Registry) {
       agent: { disabled: true },
     },
   });
-  await app.register(async (routes) => allRoutes(routes.withTypeProvider(), parts, register));
+  await app.register(async (routes) => await allRoutes(routes.withTypeProvider(), parts, register));
   await app.ready();
   const page = await app.inject("/docs/");
   const script = await app.inject("/docs/js/scalar.js");
   const document = Buffer.from(
-    JSON.stringify(completeDocument(app.swagger(), parts.services.apps.get(DEFAULT_APP)?.models[0])),
+    JSON.stringify(
+      withPluginTags(completeDocument(app.swagger(), parts.services.apps.get(DEFAULT_APP)?.models[0])),
+    ),
   );
   await app.close();
   return { document, page: page.body, policy: pagePolicy(page.body), script: script.body };
+}
+
+/** Declares the tags of plugins' operations, which only the plugins know. */
+function withPluginTags(document: ReturnType<typeof completeDocument>): object {
+  const declared = document.tags ?? [];
+  const used = Object.values(document.paths).flatMap((methods) =>
+    Object.values(methods).flatMap(({ tags = [] }) => tags),
+  );
+  const others = [...new Set(used)].filter((name) => !declared.some((tag) => tag.name === name));
+  return {
+    ...document,
+    tags: [
+      ...declared,
+      ...others.map((name) => ({ name, description: `Operations of the plugin for ${name}` })),
+    ],
+  };
 }
 
 /**
@@ -126,15 +144,17 @@ function pagePolicy(page: string): string {
 /** The used parts of an OpenAPI 3.1 document. */
 export interface OpenApiDocument {
   servers?: readonly { readonly url: string }[];
+  readonly tags?: readonly { readonly name: string; readonly description?: string }[];
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
   readonly components: { readonly schemas: Record<string, unknown>; headers?: object };
 }
 
 interface Operation {
   readonly operationId: string;
+  readonly tags?: readonly string[];
   readonly parameters?: readonly Parameter[];
   security?: readonly Readonly<Record<string, readonly string[]>>[];
-  readonly requestBody?: {
+  requestBody?: {
     required?: boolean;
     readonly content: Record<string, { schema: Schema; example?: unknown }>;
   };
@@ -180,6 +200,7 @@ const HEADERS: Readonly<Record<string, DocumentedHeader>> = {
   "X-Content-Type-Options": { description: "`nosniff` where it is not a snapshot or a stream" },
   "Access-Control-Allow-Origin": { description: "The page's origin, where it may read answers" },
   "Access-Control-Expose-Headers": { description: "Headers that such a page may read" },
+  "Timing-Allow-Origin": { description: "The page's origin, where it may read the protocol of its requests" },
   "Retry-After": {
     description: "Seconds after which the request may be sent again",
     statuses: ["429", "503", "507"],
@@ -191,27 +212,51 @@ const HEADERS: Readonly<Record<string, DocumentedHeader>> = {
   RateLimit: {
     description: "What is left of each, `r`, for the next `t` seconds (draft-ietf-httpapi-ratelimit-headers)",
   },
-  "WWW-Authenticate": { description: "How to send a key", statuses: ["401"], required: true },
+  "WWW-Authenticate": { description: "How to authenticate", statuses: ["401"], required: true },
   ETag: {
-    description: "Entity tag of the snapshot, for `If-None-Match`",
-    statuses: ["200", "304"],
-    operations: ["getState"],
+    description: "Entity tag of the snapshot or the file, for `If-None-Match`",
+    statuses: ["200", "206", "304"],
+    operations: ["getState", "downloadFile"],
     required: true,
   },
   Link: {
     description: 'The next page, `rel="next"`, when there is one',
     statuses: ["200"],
-    operations: ["listThreads", "listMessages", "adminListMessages"],
+    operations: ["listThreads", "listMessages", "adminListMessages", "listActions"],
+  },
+  "Content-Disposition": {
+    description: "`attachment` with the name of the file",
+    statuses: ["200", "206"],
+    operations: ["downloadFile"],
+    required: true,
+  },
+  "Content-Security-Policy": {
+    description: "A browser that is made to show the file runs nothing of it",
+    statuses: ["200", "206"],
+    operations: ["downloadFile"],
+    required: true,
+  },
+  "Accept-Ranges": {
+    description: "`bytes`",
+    statuses: ["200", "206", "304"],
+    operations: ["downloadFile"],
+    required: true,
+  },
+  "Content-Range": {
+    description: "The part of the file, or its size",
+    statuses: ["206", "416"],
+    operations: ["downloadFile"],
+    required: true,
   },
   "Preference-Applied": {
-    description: "The `wait` that counted, where one was sent",
+    description: "The `wait` that counted, if one was sent",
     statuses: ["200", "304"],
     operations: ["sendMessage", "getState"],
   },
   "X-Accel-Buffering": {
     description: "`no`: a proxy must pass events on at once",
     statuses: ["200"],
-    operations: ["subscribe", "aiSdkChat", "aiSdkStream"],
+    operations: ["subscribe", "aiSdkChat", "aiSdkStream", "agUiRun"],
     required: true,
   },
   "X-Vercel-AI-UI-Message-Stream": {
@@ -222,6 +267,12 @@ const HEADERS: Readonly<Record<string, DocumentedHeader>> = {
   },
 };
 
+/** The body of an upload, for which the generator knows no form. */
+const FILE_BODY = {
+  required: true,
+  content: { "*/*": { schema: { type: "string", format: "binary" } } },
+};
+
 /** Returns a completed deep copy of a generated document. `model` is the default App's. */
 function completeDocument(generated: object, model: string | undefined): OpenApiDocument {
   // Later versions may add fields to responses.
@@ -229,6 +280,7 @@ function completeDocument(generated: object, model: string | undefined): OpenApi
     key === "additionalProperties" && value === false ? undefined : value,
   ) as OpenApiDocument;
   for (const operation of Object.values(document.paths).flatMap((path) => Object.values(path))) {
+    if (operation.operationId === "uploadFile") operation.requestBody = FILE_BODY;
     relaxBody(operation);
     dropRepeatedExamples(operation);
     const parameters = operation.parameters ?? [];

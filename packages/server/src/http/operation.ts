@@ -1,9 +1,10 @@
 // Parameters, headers and error responses that several operations share: parsing and documentation.
 
-import { SessionId, UserState } from "@colloquy/protocol";
+import { LAST_MESSAGES_MAX, SessionId, UserState } from "@colloquy/protocol";
 import { z } from "zod";
-import { isJsonObject, type JsonObject } from "../core/json.ts";
-import { parsePublicKey } from "../core/user-state.ts";
+import { isJsonObject, type JsonObject } from "@colloquy/engine/internal/core/json";
+import type { MessageRange } from "@colloquy/engine/internal/core/ports/driving/services";
+import { parsePublicKey } from "@colloquy/engine/internal/core/user-state";
 import { EXAMPLE_SESSION, Problem } from "./documented.ts";
 import { parseJson } from "./json-text.ts";
 import { PROBLEM_TYPE } from "./problem.ts";
@@ -28,8 +29,8 @@ export const PublicKey = text()
   });
 
 /**
- * Only `default` passes here; `app-guard.ts` checks other names against the key first. In the admin API, an empty
- * name is refused instead of absent (`optional`): that would mean all Apps.
+ * Only `default` passes here; the caller (`access/caller.ts`) checks other names against the key first. In
+ * the admin API, an empty name is refused instead of absent (`optional`): that would mean all Apps.
  */
 export const AppName = text()
   .min(1, "must not be empty")
@@ -79,6 +80,28 @@ export function limitUpTo(most: number, description: string): z.ZodType<number, 
     });
 }
 
+/** The parameter `messages` (`last:N`) of operations that return a snapshot. */
+const LastMessages = text()
+  .meta({
+    description: `\`last:N\`, N from 0 to ${LAST_MESSAGES_MAX}: limits the snapshot to the last N messages, and adds \`messages_before\`. Queued and streaming messages and all later ones are always included. All messages if absent`,
+    pattern: "^last:\\d{1,4}$",
+    examples: ["last:50"],
+  })
+  .transform((value, context) => {
+    const last = /^last:(\d{1,4})$/.exec(value)?.[1];
+    if (last !== undefined && Number(last) <= LAST_MESSAGES_MAX) return Number(last);
+    return invalid(context, `must be "last:N" with a whole number N from 0 to ${LAST_MESSAGES_MAX}`);
+  });
+
+/** Query parameters of operations that return a snapshot. */
+export const SNAPSHOT_QUERY = { messages: optional(LastMessages) };
+export const SnapshotMessages = optional(LastMessages.nullable());
+
+/** Returns the requested range; `null` for all messages. */
+export function rangeOf(last: number | null | undefined, before: string | null = null): MessageRange | null {
+  return last === null || last === undefined ? null : { last, before };
+}
+
 export const IdPath = z.object({ id: SessionId });
 
 function readUserStateText(json: string, context: z.core.$RefinementCtx): JsonObject | null {
@@ -109,24 +132,25 @@ const REFUSALS = {
   403: "Not allowed here: the key does not open the App, the host or origin is not allowed, or the list is closed",
   404: "The session, message, action or key does not exist, or the session was deleted a short time ago (`session_deleted`)",
   405: "The path does not know the method; `Allow` names those it knows",
-  406: "`Accept` excludes what this answers with",
-  408: "The request did not arrive in time",
-  409: "Not possible in the state that the session is in",
-  410: "The time to decide is over",
-  413: "The message or the body is too long",
-  415: "The body is not JSON",
+  406: "`Accept` excludes the type of the response",
+  408: "The request took too long to arrive",
+  409: "The state of the session does not allow this",
+  410: "The action has expired",
+  413: "The message, file or body is too large",
+  415: "The content type is not JSON, or the file's type is not accepted",
+  416: "The range is beyond the end of the file",
   417: "An `Expect` header other than `100-continue`",
-  429: "Too many; `Retry-After` says when to come back",
+  429: "Rate limit exceeded; retry after `Retry-After` seconds",
   431: "URL and headers are too long together",
   500: "A failure of the service; the log has the cause under `request_id`",
-  503: "Not now; `Retry-After` says when to come back",
-  507: "The disk of the service is full; reads go on",
+  503: "Temporarily unavailable; retry after `Retry-After` seconds",
+  507: "The disk of the service or a quota of files is full; reads go on",
 } as const;
 type Refusal = keyof typeof REFUSALS;
 
-interface RefusalSchema {
+export interface RefusalSchema {
   readonly description: string;
-  readonly content: Readonly<Record<typeof PROBLEM_TYPE, { readonly schema: typeof Problem }>>;
+  readonly content: Readonly<Record<string, { readonly schema: z.ZodType }>>;
 }
 
 /** Error responses of every operation; 403 is for foreign hosts and origins. */
@@ -137,9 +161,17 @@ type Anywhere = (typeof ANYWHERE)[number];
 export function refusals<Status extends Refusal>(
   ...statuses: readonly Status[]
 ): Record<Status | Anywhere, RefusalSchema> {
+  return refusalsAs({ [PROBLEM_TYPE]: { schema: Problem } }, ...statuses);
+}
+
+/** Like `refusals`, for a protocol that formats its errors. */
+export function refusalsAs<Status extends Refusal>(
+  content: RefusalSchema["content"],
+  ...statuses: readonly Status[]
+): Record<Status | Anywhere, RefusalSchema> {
   const entries = [...ANYWHERE, ...statuses].map((status) => [
     status,
-    { description: REFUSALS[status], content: { [PROBLEM_TYPE]: { schema: Problem } } },
+    { description: REFUSALS[status], content },
   ]);
   return Object.fromEntries(entries) as Record<Status | Anywhere, RefusalSchema>;
 }
@@ -149,6 +181,13 @@ export const HEADERS = {
   session: {
     "X-Session-Id": SessionId.meta({
       description: "UUID of the session, chosen by the client; a new one creates the session",
+      format: "uuid",
+      examples: [EXAMPLE_SESSION],
+    }),
+  },
+  sessionUnlessApprover: {
+    "X-Session-Id": SessionId.optional().meta({
+      description: "UUID of the session. Required except for approvers",
       format: "uuid",
       examples: [EXAMPLE_SESSION],
     }),
@@ -163,7 +202,7 @@ export const HEADERS = {
     "SERVICE-APP-KEY": z
       .string()
       .optional()
-      .meta({ description: "App key; one that is sent must be a good one" }),
+      .meta({ description: "App key; a key that is sent must be valid" }),
   },
   sessionKey: {
     "SERVICE-APP-KEY": z.string().optional().meta({
@@ -194,6 +233,12 @@ export const HEADERS = {
       description:
         "A value that no other client sends. While the claim is live, a request with the same value renews and returns it",
     }),
+  },
+  range: {
+    Range: z
+      .string()
+      .optional()
+      .meta({ description: "Part of the file, as `bytes=0-1023`; several parts answer the whole" }),
   },
   ifNoneMatch: {
     "If-None-Match": z

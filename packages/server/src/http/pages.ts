@@ -5,11 +5,12 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import fastifyStatic from "@fastify/static";
 import type { Registry } from "prom-client";
-import { NotFound } from "../core/errors.ts";
-import { loadOnce } from "../core/load-once.ts";
-import type { HttpApp, RouteParts } from "./routes/route-parts.ts";
+import { NotFound } from "@colloquy/engine/internal/core/errors";
+import { loadOnce } from "@colloquy/engine/internal/core/load-once";
+import { type HttpApp, PUBLIC, type RouteParts } from "./routes/route-parts.ts";
+import type { PublicPage } from "@colloquy/engine/internal/apps/public-page";
 
-const HIDDEN = { hide: true };
+const UNDOCUMENTED = { config: PUBLIC, schema: { hide: true } };
 const PAGE = "index.html";
 const FILES = "assets";
 const NOT_BUILT =
@@ -18,23 +19,29 @@ const NOT_BUILT =
 const GUIDE_NOT_BUILT =
   'The guide is not built. In a clone run "npm ci --prefix site && npm run site", and load this page again; its texts are in the folder docs.';
 
-const OWN_FILES_ONLY = [
+/** Sources that a page may use beyond this server. */
+type Allowed = Awaited<ReturnType<PublicPage["allowed"]>>;
+
+const ownFilesAnd = ({ connect, images }: Allowed): string[] => [
   "default-src 'none'",
   "script-src 'self'",
   "style-src 'self'",
-  "img-src 'self'",
-  "connect-src 'self'",
+  // Files of messages are fetched and shown as blobs.
+  ["img-src 'self' blob:", ...images].join(" "),
+  ["connect-src 'self'", ...connect].join(" "),
   "font-src 'self'",
   "form-action 'none'",
   "frame-ancestors 'none'",
   "base-uri 'none'",
 ];
+const OWN_FILES_ONLY = ownFilesAnd({ connect: [], images: [] });
 /** Trusted Types: no text becomes script or markup. */
-const POLICY = [...OWN_FILES_ONLY, "require-trusted-types-for 'script'", "trusted-types 'none'"].join("; ");
+const NO_MARKUP = ["require-trusted-types-for 'script'", "trusted-types 'none'"];
+const POLICY = [...OWN_FILES_ONLY, ...NO_MARKUP].join("; ");
 /** The guide needs `data:` icons in its style sheet and inline styles for code colors. Its scripts are files. */
 const GUIDE_POLICY = [...OWN_FILES_ONLY, "style-src-attr 'unsafe-inline'"]
   .join("; ")
-  .replace("img-src 'self'", "img-src 'self' data:");
+  .replace("img-src 'self' blob:", "img-src 'self' data:");
 
 const PROTECTED = {
   "content-security-policy": POLICY,
@@ -59,24 +66,32 @@ export interface PageDirectories {
 }
 
 /** Serves console and guide. */
-export function pageRoutes(app: HttpApp, { console: consoleDirectory, guide }: PageDirectories): void {
+export function pageRoutes(
+  app: HttpApp,
+  { console: consoleDirectory, guide }: PageDirectories,
+  publicPage: PublicPage,
+): void {
   void app.register(fastifyStatic, {
     root: consoleDirectory,
     serve: false,
     preCompressed: true,
     dotfiles: "ignore",
   });
-  consoleRoutes(app, consoleDirectory);
+  consoleRoutes(app, consoleDirectory, publicPage);
   guideRoutes(app, guide);
 }
 
-function consoleRoutes(app: HttpApp, directory: string): void {
+function consoleRoutes(app: HttpApp, directory: string, publicPage: PublicPage): void {
   const root = join(directory, FILES);
-  app.get("/", { schema: HIDDEN }, (_request, reply) => {
+  app.get("/", UNDOCUMENTED, async (_request, reply) => {
     if (!existsSync(join(directory, PAGE))) throw new NotFound("console_not_built", NOT_BUILT);
-    return reply.headers(PROTECTED).header("cache-control", "no-cache").sendFile(PAGE, EACH_TIME);
+    // Each time, because the configuration changes. The page's own policy counts for all that it loads.
+    const policy = [...ownFilesAnd(await publicPage.allowed()), ...NO_MARKUP].join("; ");
+    return reply
+      .headers({ ...PROTECTED, "content-security-policy": policy, "cache-control": "no-cache" })
+      .sendFile(PAGE, EACH_TIME);
   });
-  app.get<{ Params: { name: string } }>(`/${FILES}/:name`, { schema: HIDDEN }, ({ params }, reply) => {
+  app.get<{ Params: { name: string } }>(`/${FILES}/:name`, UNDOCUMENTED, ({ params }, reply) => {
     if (!BUILT_NAME.test(params.name)) return reply.callNotFound();
     return reply.headers(PROTECTED).sendFile(params.name, root, FOR_GOOD);
   });
@@ -84,8 +99,8 @@ function consoleRoutes(app: HttpApp, directory: string): void {
 
 /** Serves the documentation that site/build.ts built. */
 function guideRoutes(app: HttpApp, directory: string): void {
-  app.get("/guide", { schema: HIDDEN }, (_request, reply) => reply.redirect("/guide/", 308));
-  app.get<{ Params: { "*": string } }>("/guide/*", { schema: HIDDEN }, ({ params }, reply) => {
+  app.get("/guide", UNDOCUMENTED, (_request, reply) => reply.redirect("/guide/", 308));
+  app.get<{ Params: { "*": string } }>("/guide/*", UNDOCUMENTED, ({ params }, reply) => {
     if (!existsSync(join(directory, PAGE))) throw new NotFound("guide_not_built", GUIDE_NOT_BUILT);
     const path = params["*"];
     const isNamed = path === "" || path.split("/").every((part) => GUIDE_NAME.test(part));
@@ -109,14 +124,14 @@ export function referenceRoutes(app: HttpApp, parts: RouteParts, register: Regis
     (await import("./openapi-document.ts")).buildReference(parts, register),
   );
 
-  app.get("/openapi.json", { schema: HIDDEN }, async (_request, reply) =>
+  app.get("/openapi.json", UNDOCUMENTED, async (_request, reply) =>
     reply.type("application/json; charset=utf-8").send((await reference()).document),
   );
-  app.get("/docs", { schema: HIDDEN }, async (_request, reply) => {
+  app.get("/docs", UNDOCUMENTED, async (_request, reply) => {
     const { page, policy } = await reference();
     return reply.type("text/html; charset=utf-8").header("content-security-policy", policy).send(page);
   });
-  app.get("/docs/scalar.js", { schema: HIDDEN }, async (_request, reply) =>
+  app.get("/docs/scalar.js", UNDOCUMENTED, async (_request, reply) =>
     reply
       .type("text/javascript; charset=utf-8")
       .header("cache-control", "public, max-age=3600")

@@ -1,14 +1,17 @@
 import { once } from "node:events";
 import { connect, type AddressInfo } from "node:net";
 import { Problem } from "@colloquy/protocol";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { SESSION, testEdge, type TestEdge } from "./testing/edge.ts";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { startEdges, type TestEdge } from "./testing/edge.ts";
 
+const edges = await startEdges();
 let edge: TestEdge;
+let SESSION: string;
 let port: number;
 
 beforeEach(async () => {
-  edge = testEdge();
+  edge = edges.testEdge();
+  SESSION = edge.session;
   await edge.app.listen({ port: 0, host: "127.0.0.1" });
   ({ port } = edge.app.server.address() as AddressInfo);
 });
@@ -119,26 +122,18 @@ describe("an answer in progress", () => {
   });
 
   it("is finished while the server closes, with the requests pipelined behind it", async () => {
-    const gate = Promise.withResolvers<void>();
-    const { state } = edge.services.conversations;
-    const asked = new Promise<void>((resolve) => {
-      edge.services.conversations.state = async (request, admit) => {
-        resolve();
-        await gate.promise;
-        return state.call(edge.services.conversations, request, admit);
-      };
-    });
+    const gate = edges.gateAt("open");
     const socket = connect(port, "127.0.0.1");
     let received = "";
     socket.setEncoding("latin1").on("data", (text: string) => (received += text));
     const request = (path: string) => `GET ${path} HTTP/1.1\r\n${HOST}X-Session-Id: ${SESSION}\r\n\r\n`;
     socket.write(request("/api/state"));
-    await asked;
+    await gate.reached;
     const closed = edge.app.close();
     const second = once(edge.app.server, "request");
     socket.write(request("/nowhere"));
     await second;
-    gate.resolve();
+    gate.open();
     await once(socket, "close");
     await closed;
     const [first = "", next = ""] = received.split(/(?=HTTP\/1\.1 404)/);
@@ -175,12 +170,11 @@ describe("HTTP that the protocol allows and this server does not", () => {
     ["refused at once", "?message=%ed%a0%80", ["400"]],
     ["answered after its body", "", ["100", "200"]],
   ])("sends the response to a pipelined 100-continue that is %s in order", async (_name, query, statuses) => {
-    const gate = Promise.withResolvers<void>();
-    const { conversations } = edge.services;
-    const view = await conversations.state({ sessionId: SESSION } as never, null);
-    conversations.state = () => gate.promise.then(() => view);
+    const gates = { open: Promise.withResolvers<void>(), chat: Promise.withResolvers<void>() };
+    edges.intercept((method) => gates[method as keyof typeof gates]?.promise);
     const body = '{"message":"hello"}';
     const socket = connect(port, "127.0.0.1");
+    const closed = once(socket, "close");
     let received = "";
     socket.setEncoding("latin1").on("data", (text: string) => (received += text));
     const common = `${HOST}X-Session-Id: ${SESSION}\r\n`;
@@ -192,8 +186,10 @@ describe("HTTP that the protocol allows and this server does not", () => {
     await send(`GET /api/state HTTP/1.1\r\n${common}\r\n`);
     const fields = `${CLOSE}Content-Type: application/json\r\nExpect: 100-continue\r\nContent-Length: ${body.length}\r\n`;
     await send(`POST /api/chat${query} HTTP/1.1\r\n${common}${fields}\r\n${body}`);
-    gate.resolve();
-    await once(socket, "close");
+    gates.open.resolve();
+    await expect.poll(() => received).toContain("HTTP/1.1 200");
+    gates.chat.resolve();
+    await closed;
     const lines = [...received.matchAll(/HTTP\/1\.1 (\d{3})/g)].map(([, status]) => status);
     expect(lines).toEqual(["200", ...statuses]);
   });
@@ -210,7 +206,7 @@ describe("HTTP that the protocol allows and this server does not", () => {
     const twice = `${name}: ${SESSION}\r\n${name}: ${SESSION}\r\n`;
     const text = await exchange(`POST /api/chat?message=hi HTTP/1.1\r\n${HOST}${CLOSE}${once}${twice}\r\n`);
     expectProblem(text, 400, name === "X-Session-Id" ? "session_id_invalid" : "idempotency_key_invalid");
-    expect(edge.services.conversations.sessions.size).toBe(0);
+    expect(await edges.exists(SESSION)).toBe(false);
   });
 
   it("rejects non-ASCII characters in a target with 400", async () => {
@@ -254,17 +250,17 @@ describe("a client that disconnects", () => {
   });
 
   it("ends the wait if it disconnects during one", async () => {
-    const waiting = Promise.withResolvers<AbortSignal>();
-    edge.services.conversations.state = (request) => {
-      waiting.resolve(request.signal);
-      return new Promise(() => {});
-    };
+    const state = vi.spyOn(edges.service.conversations, "state");
+    const turn = edges.gateAt("complete");
+    await edge.send("POST", "/api/chat?message=hi");
     const socket = connect(port, "127.0.0.1");
     socket.write(`GET /api/state HTTP/1.1\r\n${HOST}X-Session-Id: ${SESSION}\r\nPrefer: wait=30\r\n\r\n`);
-    const signal = await waiting.promise;
+    await expect.poll(() => state.mock.lastCall?.[0].waitMs).toBe(30_000);
+    const { signal } = state.mock.lastCall![0];
     expect(signal.aborted).toBe(false);
     socket.destroy();
     await once(signal, "abort");
+    turn.open();
   });
 });
 
@@ -272,7 +268,7 @@ describe("the time limit for a client", () => {
   it("applies to the head and body of a request, not to its response", () => {
     const { server } = edge.app;
     expect(server.headersTimeout).toBe(15_000);
-    expect(server.requestTimeout).toBe(30_000);
+    expect(server.requestTimeout).toBe(600_000);
     expect(server.timeout).toBe(0);
     expect(server.keepAliveTimeout).toBe(72_000);
   });

@@ -3,10 +3,10 @@
 
 import { STATUS_CODES, type IncomingMessage, type ServerResponse, type Server } from "node:http";
 import type { Duplex } from "node:stream";
-import { InvalidRequest, ServiceError } from "../core/errors.ts";
+import { InvalidRequest, ServiceError } from "@colloquy/engine/internal/core/errors";
 import { answering, closeAndLinger, discardInput } from "./connections.ts";
 import { isEventStream } from "./event-stream.ts";
-import { bodyTooLarge, problemBytes, PROBLEM_TYPE } from "./problem.ts";
+import { problemBytes, PROBLEM_TYPE } from "./problem.ts";
 
 /**
  * Maximum bytes of a request's URL and headers. The longest message fits into a URL, at 9 bytes a character
@@ -105,7 +105,11 @@ function fromParser(error: Error & { code?: string }): ServiceError {
         "The URL contains a character that must be percent-encoded. Encode text as UTF-8 (encodeURIComponent does it).",
       );
     case "HPE_CHUNK_EXTENSIONS_OVERFLOW":
-      return bodyTooLarge();
+      return new ServiceError(
+        413,
+        "body_too_large",
+        "The chunk extensions of the body are too large. Omit them.",
+      );
     case "ERR_HTTP_REQUEST_TIMEOUT":
       return new ServiceError(408, "request_timeout", "The request did not arrive in time. Send it again.");
     default:

@@ -3,7 +3,7 @@
 import { STATUS_CODES } from "node:http";
 import type { Problem } from "@colloquy/protocol";
 import type { FastifyError } from "fastify";
-import { InvalidRequest, ServiceError } from "../core/errors.ts";
+import { InvalidRequest, ServiceError } from "@colloquy/engine/internal/core/errors";
 
 export const PROBLEM_TYPE = "application/problem+json";
 
@@ -31,7 +31,11 @@ export function toServiceError(thrown: unknown): ServiceError {
 
 /** Returns the body of a failure. */
 export function problemBytes(error: ServiceError, requestId: string): Buffer {
-  const problem: Problem = {
+  return Buffer.from(JSON.stringify(problemOf(error, requestId)));
+}
+
+export function problemOf(error: ServiceError, requestId: string): Problem {
+  return {
     // "about:blank": the status is the type; `code` adds detail (RFC 9457 section 4.2.1).
     type: "about:blank",
     title: STATUS_CODES[error.status] ?? "Error",
@@ -40,13 +44,10 @@ export function problemBytes(error: ServiceError, requestId: string): Buffer {
     code: error.code,
     request_id: requestId,
   };
-  return Buffer.from(JSON.stringify(problem));
 }
 
 function refusedByFramework(error: FastifyError): ServiceError | null {
   switch (error.code) {
-    case "FST_ERR_CTP_BODY_TOO_LARGE":
-      return bodyTooLarge();
     case "FST_ERR_CTP_INVALID_MEDIA_TYPE":
       return unsupportedMediaType();
     case "FST_ERR_BAD_URL":
@@ -62,17 +63,10 @@ function refusedByFramework(error: FastifyError): ServiceError | null {
   }
 }
 
-/**
- * Returns the 413 for a body that is too large. Fastify decides by `Content-Length` or while reading, and
- * never parses such a body.
- */
-export function bodyTooLarge(): ServiceError {
-  const kib = (bytes: number): string => `${bytes / 1024} KiB`;
-  return new ServiceError(
-    413,
-    "body_too_large",
-    `Send a body of at most ${kib(BODY_MAX_BYTES)}, ${kib(CHAT_BODY_MAX_BYTES)} for a chat, ${kib(DECISION_BODY_MAX_BYTES)} for a decision. With the AI SDK, send the last message alone.`,
-  );
+/** Returns the 413 for a body of more than `limit` bytes. */
+export function bodyTooLarge(limit: number): ServiceError {
+  const detail = `The body is too large. Send at most ${limit / 1024} KiB. Earlier messages are stored here; send only new ones.`;
+  return new ServiceError(413, "body_too_large", detail);
 }
 
 /** Returns the 415 for a body that is not JSON. */

@@ -3,16 +3,24 @@
 import { randomUUID } from "node:crypto";
 import { connect, type Socket, type AddressInfo } from "node:net";
 import { once } from "node:events";
-import { afterEach, describe, expect, it } from "vitest";
-import { unknownSession } from "../core/errors.ts";
-import { chatBytes } from "../core/written-bytes.ts";
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { chatBytes } from "@colloquy/engine/internal/core/written-bytes";
 import { addressKey } from "./client-address.ts";
 import { OPERATIONS } from "./testing/operations.ts";
-import { OTHER_SESSION, SESSION, testEdge, type EdgeChanges, type TestEdge } from "./testing/edge.ts";
+import { createSession, type EdgeChanges, keyed, startEdges, type TestEdge } from "./testing/edge.ts";
 import { expectProblem } from "./testing/expect-problem.ts";
 
 const PUBLIC = { loopback: false };
-const idOf = (index: number): string => `7f8d1f0e-8a54-4c4e-9d27-${String(index).padStart(12, "0")}`;
+const edges = await startEdges({ apps: { defi: {} } });
+/** A service whose Apps have limits of their own. */
+const limited = await startEdges({
+  apps: {
+    frugal: { rateLimits: { chatsPerMinute: 1 } },
+    busy: { rateLimits: { chatsPerMinute: 2 } },
+    small: { rateLimits: { appWrittenBytesPerMinute: 7 } },
+  },
+});
+const { testEdge } = edges;
 
 /** Returns the remaining requests of each budget in the header field, by name. */
 function leftIn(ratelimit: unknown): Record<string, number> {
@@ -41,27 +49,27 @@ describe("reads", () => {
   it("allow 50 tabs on one address to poll one session twice a second", async () => {
     const edge = testEdge(PUBLIC);
     const url = `/api/state?user_state=${encodeURIComponent('{"evm":{"chain_id":1}}')}`;
-    const headers = { "x-session-id": SESSION };
+    const headers = { "x-session-id": edge.session };
     const statuses = new Set<number>();
     for (let tick = 0; tick < 2 * 65; tick += 1) {
       for (let tab = 0; tab < 50; tab += 1)
         statuses.add((await edge.app.inject({ url, headers })).statusCode);
-      edge.pass(500);
+      await edges.pass(500);
     }
     expect([...statuses]).toEqual([200]);
   }, 120_000);
 
   it.each([
-    ["readsPerMinute", { "x-session-id": OTHER_SESSION }, {}],
+    ["readsPerMinute", { "x-session-id": randomUUID() }, {}],
     ["sessionReadsPerMinute", {}, { remoteAddress: "192.0.2.9" }],
   ])("are rejected beyond %s, counted in memory", async (name, headers, options) => {
     const edge = testEdge({ ...PUBLIC, rateLimits: { [name]: 2 } });
     expect((await edge.send("GET", "/api/state")).statusCode).toBe(200);
-    expect((await edge.send("GET", `/api/sessions/${SESSION}`)).statusCode).toBe(200);
+    expect((await edge.send("GET", "/api/sessions/{id}")).statusCode).toBe(200);
     const refused = await edge.send("GET", "/api/state", { headers, ...options });
     expectProblem(refused, 429, "rate_limited");
     expect(refused.headers["retry-after"]).toBe("60");
-    edge.pass(60_000);
+    await edges.pass(60_000);
     expect((await edge.send("GET", "/api/state")).statusCode).toBe(200);
   });
 });
@@ -73,12 +81,12 @@ describe("changes", () => {
   const json = { "content-type": "application/json" };
 
   it.each([
-    ["rename", "PATCH", `/api/sessions/${SESSION}`, { headers: json, payload: '{"title":"New"}' }],
+    ["rename", "PATCH", "/api/sessions/{id}", { headers: json, payload: '{"title":"New"}' }],
     ["set model", "POST", "/api/control/model?rig=demo%2Fassistant", {}],
     ["interrupt", "POST", "/api/interrupt", {}],
     ["create", "POST", "/api/sessions", {}],
     ["user state", "GET", state(2), {}],
-    ["delete", "DELETE", `/api/sessions/${SESSION}`, {}],
+    ["delete", "DELETE", "/api/sessions/{id}", {}],
   ] as const)("are limited per session: %s", async (_what, method, url, options) => {
     const edge = testEdge({ ...PUBLIC, rateLimits });
     expect((await edge.send("GET", state(1))).statusCode).toBe(200);
@@ -87,14 +95,14 @@ describe("changes", () => {
       429,
       "rate_limited",
     );
-    edge.pass(60_000);
+    await edges.pass(60_000);
     expect((await edge.send(method, url, options)).statusCode).toBe(200);
   });
 
   it("are limited per address, across all sessions", async () => {
     const edge = testEdge({ ...PUBLIC, rateLimits: { writesPerMinute: 1 } });
     expect((await edge.send("POST", "/api/interrupt")).statusCode).toBe(200);
-    const other = { headers: { "x-session-id": OTHER_SESSION } };
+    const other = { headers: { "x-session-id": randomUUID() } };
     expectProblem(await edge.send("POST", "/api/interrupt", other), 429, "rate_limited");
     expect(
       (await edge.send("POST", "/api/interrupt", { ...other, remoteAddress: "192.0.2.9" })).statusCode,
@@ -121,87 +129,100 @@ describe("changes", () => {
 
 describe("stored bytes", () => {
   const MIB = 1024 * 1024;
+  /** A session with an answer, and the bytes of a copy of it. */
+  const original = randomUUID();
+  let size = 0;
+  beforeAll(async () => {
+    for (let message = 0; message < 24; message += 1)
+      await edges.service.say(original, "x".repeat(32_768), { waitMs: 60_000 });
+    // A first copy tells its size.
+    const { body } = await fork(testEdge({ ...PUBLIC, rateLimits: { writtenBytesPerMinute: 100_000 } }));
+    size = Number(/needs (\d+)/.exec(body)?.[1]);
+  });
   /** Sends a request from an address. Returns the status, and the rest of the budget in bytes. */
   async function send(edge: TestEdge, method: "POST" | "PATCH", url: string, options: object = {}) {
     const { statusCode, headers, body } = await edge.send(method, url, options);
     return { status: statusCode, left: leftIn(headers["ratelimit"])["written-bytes"], headers, body };
   }
   const fork = (edge: TestEdge, remoteAddress = "192.0.2.1") =>
-    send(edge, "POST", `/api/sessions/${SESSION}/fork`, {
+    send(edge, "POST", `/api/sessions/${original}/fork`, {
       payload: { session_id: randomUUID() },
       remoteAddress,
     });
   const chat = (edge: TestEdge, remoteAddress = "192.0.2.1") =>
     send(edge, "POST", "/api/chat?message=hi", { remoteAddress });
-  async function givenEdge(
-    rateLimits: NonNullable<EdgeChanges["rateLimits"]>,
-    bytes: number,
-  ): Promise<TestEdge> {
+  /** Creates an edge that lets so many copies be stored a minute. */
+  async function givenEdge(copies: { readonly address?: number; readonly app?: number }): Promise<TestEdge> {
+    const { address, app } = copies;
+    const rateLimits = {
+      ...(address !== undefined && { writtenBytesPerMinute: Math.round(address * size) }),
+      ...(app !== undefined && { appWrittenBytesPerMinute: Math.round(app * size) }),
+    };
     const edge = testEdge({ ...PUBLIC, rateLimits });
-    edge.services.conversations.copiedBytes = bytes;
-    await edge.send("POST", "/api/sessions", { remoteAddress: "192.0.2.99" });
+    await createSession(edges, edge.session);
     return edge;
   }
 
   it("are limited per address; what is refused is not counted, so that a message still arrives", async () => {
-    const edge = await givenEdge({ writtenBytesPerMinute: 100 * MIB }, 33 * MIB);
+    const edge = await givenEdge({ address: 3.8 });
     for (let copy = 0; copy < 3; copy += 1) expect((await fork(edge)).status).toBe(200);
     const before = (await chat(edge)).left ?? 0;
     const refused = await fork(edge);
     expect(refused.status).toBe(429);
     expect(refused.headers["retry-after"]).toBe("60");
     expect(refused.body).toContain(
-      `At most ${100 * MIB} bytes can be stored a minute, and this request needs ${33 * MIB}. Wait`,
+      `At most ${Math.round(3.8 * size)} bytes can be stored a minute, and this request needs ${size}. Wait`,
     );
     const { status, left = 0 } = await chat(edge);
     expect(status).toBe(200);
     // A refused request counts as a change too.
-    expect(before - left).toBeLessThan(MIB);
+    expect(before - left).toBeLessThan(size / 4);
     expect((await fork(edge, "192.0.2.2")).status).toBe(200);
-    edge.pass(60_000);
+    await edges.pass(60_000);
     expect((await fork(edge)).status).toBe(200);
   });
 
   it("of one request beyond the whole limit get the advice to store less", async () => {
-    const edge = await givenEdge({ writtenBytesPerMinute: 10 * MIB }, 33 * MIB);
+    const edge = await givenEdge({ address: 0.3 });
     expect((await fork(edge)).body).toContain("Store less: a copy can end with an earlier message.");
   });
 
   it("are limited per App, and leave half of the bytes to messages", async () => {
-    const edge = await givenEdge({ appWrittenBytesPerMinute: 190 * MIB }, 33 * MIB);
+    const edge = await givenEdge({ app: 5.8 });
     const statuses: number[] = [];
     for (let person = 1; person <= 5; person += 1)
       statuses.push((await fork(edge, `192.0.2.${person}`)).status);
     expect(statuses).toEqual([200, 200, 429, 429, 429]);
     expect((await chat(edge, "192.0.2.3")).status).toBe(200);
-    edge.services.apps.rateLimits.set("default", { appWrittenBytesPerMinute: 66 * MIB });
-    expect((await chat(edge, "192.0.2.4")).status).toBe(429);
+  });
+
+  it("follow the limit of their App if configured", async () => {
+    const edge = limited.testEdge(PUBLIC);
+    const key = await limited.key(["small"]);
+    const answer = await edge.send("POST", "/api/chat?app=small&message=hi", keyed(key));
+    expect(expectProblem(answer, 429, "rate_limited")).toContain("At most 7 bytes");
   });
 
   it("that the App refuses are given back to the address, and those that the address is refused are none of the App's", async () => {
-    const edge = await givenEdge(
-      { writtenBytesPerMinute: 40 * MIB, appWrittenBytesPerMinute: 160 * MIB },
-      33 * MIB,
-    );
+    const edge = await givenEdge({ address: 1.9, app: 4.9 });
     // One copy passes for the first address, and then none of its others.
     for (const status of [200, 429, 429, 429, 429]) expect((await fork(edge)).status).toBe(status);
     expect((await fork(edge, "192.0.2.2")).status).toBe(200);
     // The App has no room for a third copy.
     expect((await fork(edge, "192.0.2.3")).status).toBe(429);
-    expect((await chat(edge, "192.0.2.3")).left).toBeGreaterThan(39 * MIB);
+    expect((await chat(edge, "192.0.2.3")).left).toBeGreaterThan(1.5 * size);
   });
 
   it("of changes that are refused are given back to the address and the App", async () => {
-    const edge = await givenEdge({ appWrittenBytesPerMinute: MIB }, 0);
-    edge.services.actions.decide = () => Promise.reject(unknownSession());
+    const edge = testEdge({ ...PUBLIC, rateLimits: { appWrittenBytesPerMinute: MIB } });
     const decide = (remoteAddress: string) =>
       edge.send("POST", `/api/actions/${randomUUID()}`, {
-        headers: { "x-session-id": idOf(7) },
+        headers: { "x-session-id": randomUUID() },
         payload: { decision: "approve", result: "x".repeat(60_000) },
         remoteAddress,
       });
     for (let address = 1; address <= 9; address += 1)
-      expectProblem(await decide(`192.0.2.${address}`), 404, "session_not_found");
+      expectProblem(await decide(`192.0.2.${address}`), 404, "action_not_found");
     const { status, left = 0 } = await chat(edge);
     expect(status).toBe(200);
     // Only the message is counted.
@@ -210,11 +231,10 @@ describe("stored bytes", () => {
 
   it("are counted per client with an App key, in its App", async () => {
     const edge = testEdge({ ...PUBLIC, rateLimits: { writtenBytesPerMinute: MIB } });
-    edge.services.apps.requireKey.set("defi", "chat");
-    edge.services.keys.grants.set("one", ["defi"]);
+    const key = await edges.key(["defi"]);
     const send = (client: string) =>
       edge.send("POST", `/api/chat?app=defi&client_id=${client}`, {
-        headers: { "service-app-key": "one", "x-session-id": idOf(client.length) },
+        headers: { "service-app-key": key, "x-session-id": randomUUID() },
         payload: { message: "x".repeat(30_000) },
       });
     const statuses = [];
@@ -224,9 +244,7 @@ describe("stored bytes", () => {
   });
 
   it("are unlimited on a loopback bind without a proxy", async () => {
-    const edge = testEdge({ rateLimits: { writtenBytesPerMinute: MIB, appWrittenBytesPerMinute: MIB } });
-    edge.services.conversations.copiedBytes = 33 * MIB;
-    await edge.send("POST", "/api/sessions");
+    const edge = testEdge({ rateLimits: { writtenBytesPerMinute: 1, appWrittenBytesPerMinute: 1 } });
     expect(await fork(edge)).toMatchObject({ status: 200, left: undefined });
   });
 });
@@ -235,49 +253,53 @@ describe.each([
   ["a trusted proxy", ["10.0.0.1"]],
   ["a backend that is no trusted proxy", []],
 ])("messages with an App key from %s", (_what, trustedProxies) => {
-  const CHAT = "/api/chat?message=hi&app=defi";
-  function givenApp(changes: EdgeChanges = {}): TestEdge {
-    const edge = testEdge({ ...PUBLIC, trustedProxies, ...changes });
-    edge.services.apps.requireKey.set("defi", "chat");
-    edge.services.keys.grants.set("one", ["defi"]);
-    return edge;
+  /** Returns an edge, and a function that sends a chat with a key of the App. */
+  async function givenApp(changes: EdgeChanges = {}, app = "defi", of = edges) {
+    const edge = of.testEdge({ ...PUBLIC, trustedProxies, ...changes });
+    const key = await of.key([app]);
+    const chat = (more = "", session: string = randomUUID()) =>
+      edge.send("POST", `/api/chat?message=hi&app=${app}${more}`, {
+        remoteAddress: "10.0.0.1",
+        headers: { "service-app-key": key, "x-session-id": session },
+      });
+    return { edge, chat };
   }
-  const chat = (edge: TestEdge, session: number, more = "") =>
-    edge.send("POST", `${CHAT}${more}`, {
-      remoteAddress: "10.0.0.1",
-      headers: { "service-app-key": "one", "x-session-id": idOf(session) },
-    });
 
   it("are counted per session: 70 users of one key all get answers", async () => {
-    const edge = givenApp();
-    for (let person = 0; person < 70; person += 1) expect((await chat(edge, person)).statusCode).toBe(200);
-    for (let count = 1; count < 60; count += 1) expect((await chat(edge, 0)).statusCode).toBe(200);
-    expectProblem(await chat(edge, 0), 429, "rate_limited");
-    expect((await chat(edge, 1)).statusCode).toBe(200);
+    const { chat } = await givenApp();
+    for (let person = 0; person < 70; person += 1) expect((await chat()).statusCode).toBe(200);
+  });
+
+  it("have a limit in each session", async () => {
+    const { edge, chat } = await givenApp({ rateLimits: { chatsPerMinute: 3 } });
+    for (let count = 0; count < 3; count += 1) expect((await chat("", edge.session)).statusCode).toBe(200);
+    expectProblem(await chat("", edge.session), 429, "rate_limited");
+    expect((await chat()).statusCode).toBe(200);
   });
 
   it("are counted per client id if given, across all sessions", async () => {
-    const edge = givenApp({ rateLimits: { chatsPerMinute: 2 } });
-    for (const session of [1, 2]) expect((await chat(edge, session, "&client_id=ada")).statusCode).toBe(200);
-    expectProblem(await chat(edge, 3, "&client_id=ada"), 429, "rate_limited");
-    expect((await chat(edge, 3, "&client_id=bob")).statusCode).toBe(200);
+    const { chat } = await givenApp({ rateLimits: { chatsPerMinute: 2 } });
+    for (let session = 0; session < 2; session += 1)
+      expect((await chat("&client_id=ada")).statusCode).toBe(200);
+    expectProblem(await chat("&client_id=ada"), 429, "rate_limited");
+    expect((await chat("&client_id=bob")).statusCode).toBe(200);
   });
 
   it("are limited per key as well", async () => {
-    const edge = givenApp({ rateLimits: { chatsPerMinute: 2, keyChatsPerMinute: 3 } });
-    for (const session of [1, 2, 3]) expect((await chat(edge, session)).statusCode).toBe(200);
-    expectProblem(await chat(edge, 4), 429, "rate_limited");
+    const { chat } = await givenApp({ rateLimits: { chatsPerMinute: 2, keyChatsPerMinute: 3 } });
+    for (let session = 0; session < 3; session += 1) expect((await chat()).statusCode).toBe(200);
+    expectProblem(await chat(), 429, "rate_limited");
   });
 
   it("use the limits of their App if configured", async () => {
-    const edge = givenApp();
-    edge.services.apps.rateLimits.set("defi", { chatsPerMinute: 1 });
-    expect((await chat(edge, 1)).statusCode).toBe(200);
-    expect(expectProblem(await chat(edge, 1), 429, "rate_limited")).toContain("At most 1 messages");
+    const { edge, chat } = await givenApp({}, "frugal", limited);
+    expect((await chat("", edge.session)).statusCode).toBe(200);
+    const refused = await chat("", edge.session);
+    expect(expectProblem(refused, 429, "rate_limited")).toContain("At most 1 messages");
     for (let count = 0; count < 2; count += 1) {
-      expect(
-        (await edge.send("POST", "/api/chat?message=hi", { remoteAddress: "10.0.0.1" })).statusCode,
-      ).toBe(200);
+      const headers = { "x-session-id": randomUUID() };
+      const answer = await edge.send("POST", "/api/chat?message=hi", { remoteAddress: "10.0.0.1", headers });
+      expect(answer.statusCode).toBe(200);
     }
   });
 });
@@ -294,25 +316,28 @@ describe.each([
     responses.length = 0;
     for (const { app } of streamed.splice(0)) await app.close();
   });
+  /** A key that only one test uses. */
+  let key = "";
+  beforeEach(async () => {
+    key = await edges.key(["defi"]);
+  });
   function givenKey(rateLimits: EdgeChanges["rateLimits"] = {}): TestEdge {
     const edge = testEdge({ ...PUBLIC, trustedProxies, rateLimits });
-    edge.services.apps.requireKey.set("defi", "chat");
-    edge.services.keys.grants.set("one", ["defi"]);
     streamed.push(edge);
     return edge;
   }
-  const create = async (edge: TestEdge, session: number, key = "one") =>
+  const create = async (edge: TestEdge, session: string = randomUUID(), sent = key) =>
     (
       await edge.send("POST", "/api/sessions", {
         remoteAddress: BACKEND,
-        headers: { "x-session-id": idOf(session), "service-app-key": key },
+        headers: { "x-session-id": session, "service-app-key": sent },
       })
     ).statusCode;
   /** Returns the status of a request for an event stream, and keeps the stream open. */
-  async function stream(edge: TestEdge, session: number): Promise<number> {
+  async function stream(edge: TestEdge, session: string): Promise<number> {
     if (!edge.app.server.listening) await edge.app.listen({ port: 0, host: "127.0.0.1" });
     const { port } = edge.app.server.address() as AddressInfo;
-    const headers = { accept: "text/event-stream", "x-session-id": idOf(session), "service-app-key": "one" };
+    const headers = { accept: "text/event-stream", "x-session-id": session, "service-app-key": key };
     const answer = await fetch(`http://127.0.0.1:${port}/api/updates`, { headers });
     responses.push(answer);
     return answer.status;
@@ -321,38 +346,48 @@ describe.each([
   it("are accepted when one backend opens 200 sessions and 150 streams", async () => {
     const edge = givenKey();
     const statuses = new Set<number>();
-    for (let session = 0; session < 200; session += 1) statuses.add(await create(edge, session));
-    for (let session = 0; session < 150; session += 1) statuses.add(await stream(edge, session));
+    const sessions = Array.from({ length: 200 }, () => randomUUID());
+    for (const session of sessions) statuses.add(await create(edge, session));
+    for (const session of sessions.slice(0, 150)) statuses.add(await stream(edge, session));
     expect([...statuses]).toEqual([200]);
     edge.app.server.closeAllConnections();
   });
 
   it("are limited per key", async () => {
     const edge = givenKey({ newSessionsPerMinute: 1, streamsPerAddress: 1 });
-    for (let session = 0; session < 100; session += 1) expect(await create(edge, session)).toBe(200);
-    expect(await create(edge, 100)).toBe(429);
-    edge.pass(60_000);
-    for (let session = 0; session < 100; session += 1) expect(await stream(edge, session)).toBe(200);
-    edge.pass(60_000);
-    expect(await stream(edge, 0)).toBe(429);
+    const sessions = Array.from({ length: 100 }, () => randomUUID());
+    for (const session of sessions) expect(await create(edge, session)).toBe(200);
+    expect(await create(edge)).toBe(429);
+    await edges.pass(60_000);
+    for (const session of sessions) expect(await stream(edge, session)).toBe(200);
+    expect(await stream(edge, sessions[0]!)).toBe(429);
     edge.app.server.closeAllConnections();
+  });
+
+  it("count where a list of models creates one", async () => {
+    const edge = testEdge({ ...PUBLIC, rateLimits: { newSessionsPerMinute: 1 } });
+    const models = async () =>
+      (await edge.send("GET", "/api/control/models", { headers: { "x-session-id": randomUUID() } }))
+        .statusCode;
+    expect([await models(), await models()]).toEqual([200, 429]);
   });
 
   it("count a chat's new session against its client id", async () => {
     const edge = givenKey({ newSessionsPerMinute: 1 });
-    const chat = async (session: number, client: string) =>
+    const chat = async (client: string) =>
       (
         await edge.send("POST", `/api/chat?message=hi&app=defi&client_id=${client}`, {
           remoteAddress: BACKEND,
-          headers: { "x-session-id": idOf(session), "service-app-key": "one" },
+          headers: { "x-session-id": randomUUID(), "service-app-key": key },
         })
       ).statusCode;
-    expect([await chat(1, "ada"), await chat(2, "ada"), await chat(3, "bob")]).toEqual([200, 429, 200]);
+    expect([await chat("ada"), await chat("ada"), await chat("bob")]).toEqual([200, 429, 200]);
   });
 
   it("are counted per address with an invalid key", async () => {
     const edge = givenKey({ newSessionsPerMinute: 1 });
-    expect([await create(edge, 1, "bad"), await create(edge, 2, "bad")]).toEqual([200, 429]);
+    const statuses = [await create(edge, randomUUID(), "bad"), await create(edge, randomUUID(), "bad")];
+    expect(statuses).toEqual([200, 429]);
   });
 });
 
@@ -391,24 +426,22 @@ describe("bodies of messages and secrets", () => {
   });
 
   it("follow the App that allows the most messages, and do not count with a valid key", async () => {
-    const edge = testEdge({ ...PUBLIC, rateLimits: { chatsPerMinute: 1 } });
+    const edge = limited.testEdge({ ...PUBLIC, rateLimits: { chatsPerMinute: 1 } });
     const post = (headers: object = {}) =>
       edge.send("POST", "/api/chat", { ...broken, headers: { ...json, ...headers } });
-    edge.services.apps.requireKey.set("busy", "chat");
-    edge.services.apps.rateLimits.set("busy", { chatsPerMinute: 2 });
-    edge.services.keys.grants.set("one", ["busy"]);
     for (let count = 0; count < 20; count += 1) expectProblem(await post(), 400, "json_invalid");
     expectProblem(await post(), 429, "rate_limited");
     expectProblem(await post({ "service-app-key": "wrong" }), 429, "rate_limited");
-    expectProblem(await post({ "service-app-key": "one" }), 400, "json_invalid");
+    expectProblem(await post(keyed(await limited.key(["busy"])).headers), 400, "json_invalid");
   });
 });
 
 describe("RateLimit and RateLimit-Policy", () => {
   it("report the remaining requests of each budget as structured fields", async () => {
     const edge = testEdge({ ...PUBLIC, rateLimits: { chatsPerMinute: 2 } });
+    await createSession(edges, edge.session);
     await edge.send("POST", "/api/chat?message=hi");
-    edge.pass(1_500);
+    await edges.pass(1_500);
     const { headers } = await edge.send("POST", "/api/chat?message=hi");
     expect(headers["ratelimit-policy"]).toBe(
       '"reads";q=30000;w=60, "session-reads";q=12000;w=60, "bodies";q=20;w=60, "chats";q=2;w=60, "written-bytes";q=134217728;w=60;qu="content-bytes"',
@@ -429,8 +462,9 @@ describe("RateLimit and RateLimit-Policy", () => {
     for (const { operation } of OPERATIONS.filter((each) => each.operation.includes(" /api/"))) {
       const [method = "", path = ""] = operation.split(" ");
       const { app } = edge;
-      const url = path.replace("{id}", SESSION);
-      const answer = await app.inject({ method: method as "GET", url, headers: { "x-session-id": SESSION } });
+      const url = path.replace("{id}", edge.session);
+      const headers = { "x-session-id": edge.session };
+      const answer = await app.inject({ method: method as "GET", url, headers });
       const { ratelimit, "ratelimit-policy": policy } = answer.headers;
       if (!String(ratelimit).includes('"reads";r=') || !String(policy).includes('"reads";q=30000;w=60'))
         missing.push([operation, answer.statusCode]);

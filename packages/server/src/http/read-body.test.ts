@@ -1,21 +1,23 @@
 // Bytes of bodies that arrive at the same time, over real connections.
 
+import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { connect, type AddressInfo, type Socket } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
 import { readAnswers, type RawAnswer } from "../../fuzz/http-reader.ts";
 import { until } from "../../test/service.ts";
-import { OTHER_SESSION, testEdge, type EdgeChanges, type TestEdge } from "./testing/edge.ts";
+import { type EdgeChanges, startEdges, type TestEdge } from "./testing/edge.ts";
 
 const CHAT = `{"message":"hello","ignored":"`;
 const PROXY = { trustedProxies: ["127.0.0.1"] };
 
+const edges = await startEdges();
 let edge: TestEdge;
 /** The server's end of each connection, in order. */
 let accepted: Socket[];
 
 async function listen(changes: EdgeChanges): Promise<void> {
-  edge = testEdge(changes);
+  edge = edges.testEdge(changes);
   accepted = [];
   edge.app.server.on("connection", (socket: Socket) => accepted.push(socket));
   await edge.app.listen({ port: 0, host: "127.0.0.1" });
@@ -45,7 +47,7 @@ class Upload {
     const [server] = (await once(edge.app.server, "connection")) as [Socket];
     const framing = bytes === null ? "Transfer-Encoding: chunked" : `Content-Length: ${bytes}`;
     const upload = new Upload(socket, server, bytes === null);
-    const fields = ["Host: localhost", `X-Session-Id: ${OTHER_SESSION}`, `X-Forwarded-For: ${from}`];
+    const fields = ["Host: localhost", `X-Session-Id: ${randomUUID()}`, `X-Forwarded-For: ${from}`];
     await upload.#write(`POST /api/chat HTTP/1.1\r\n${fields.join("\r\n")}\r\n${framing}\r\n\r\n`);
     return upload;
   }
@@ -93,6 +95,7 @@ it("refuses a body whose announced length exceeds the limit of its route, before
   await listen({});
   const refused = await (await Upload.begin(300_000)).answer();
   expect([refused.status, codeOf(refused)]).toEqual([413, "body_too_large"]);
+  expect(refused.body.toString()).toContain("Send at most 256 KiB");
 });
 
 describe("bodies of one address that arrive at the same time", () => {

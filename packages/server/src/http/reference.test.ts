@@ -3,8 +3,10 @@ import { validate } from "@apidevtools/swagger-parser";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
 import { describe, expect, it } from "vitest";
-import { testEdge } from "./testing/edge.ts";
+import { startEdges } from "./testing/edge.ts";
 import { OPERATIONS } from "./testing/operations.ts";
+
+const { testEdge } = await startEdges();
 
 interface Document {
   readonly openapi: string;
@@ -110,7 +112,8 @@ describe("GET /openapi.json", () => {
       const token = { userToken: [] };
       const keys = path.startsWith("/api") ? [{}, { appKey: [] }, token] : [];
       const ofToken = /revoke|sessions\/{id}\/claim|refresh|users\/me/.test(path) ? [token] : null;
-      const ofSignIn = path.endsWith("/siwe/verify") ? [{}, token] : path.endsWith("/siwe/nonce") ? [] : null;
+      const isOpen = path.endsWith("/siwe/nonce") || path === "/api/page";
+      const ofSignIn = path.endsWith("/siwe/verify") ? [{}, token] : isOpen ? [] : null;
       const expected = ofToken ?? ofSignIn ?? keys;
       for (const { security } of Object.values(methods)) expect([path, security]).toEqual([path, expected]);
     }
@@ -157,6 +160,7 @@ describe("GET /docs", () => {
 
 it("builds the reference again after a failure", async () => {
   const { app, services } = testEdge();
+  await app.ready();
   const { conversations } = services;
   let isFailing = true;
   // The reference reads it when the routes are described; the served routes have read it before.

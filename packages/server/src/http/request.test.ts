@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { InvalidRequest } from "../core/errors.ts";
+import { InvalidRequest } from "@colloquy/engine/internal/core/errors";
 import { preferredWait, readTarget } from "./request.ts";
 
 describe("a request target", () => {

@@ -4,18 +4,11 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { parseSessionId } from "@colloquy/protocol";
 import type { FastifyRequest, FastifySchemaCompiler } from "fastify";
 import { z } from "zod";
-import { InvalidRequest } from "../core/errors.ts";
-import { invalidParameter } from "../core/invalid-parameter.ts";
-import { isCleanText, isJsonObject, type JsonValue } from "../core/json.ts";
-import { parseJsonBytes, type ParsedJson } from "./json-text.ts";
+import { InvalidRequest } from "@colloquy/engine/internal/core/errors";
+import { invalidParameter } from "@colloquy/engine/internal/core/invalid-parameter";
+import { isCleanText, isJsonObject } from "@colloquy/engine/internal/core/json";
+import { parseJsonBytes } from "./json-text.ts";
 import { unsupportedMediaType } from "./problem.ts";
-
-declare module "fastify" {
-  interface FastifyContextConfig {
-    /** Parses the route's bodies, in place of `parseJsonBytes`. */
-    parseBody?: (bytes: Buffer) => ParsedJson;
-  }
-}
 
 /** Query parameters by name. A repeated parameter keeps all its values, so that the route can reject it. */
 export type Query = Readonly<Record<string, string | readonly string[]>>;
@@ -188,7 +181,7 @@ export function abortOnDisconnect(response: ServerResponse, waitMs: number): Abo
  * none.
  * @throws ServiceError 415 for other media types, 400 for invalid JSON, and what the route's `parseBody` throws
  */
-export function parseBody(request: FastifyRequest, bytes: Buffer): JsonValue | undefined {
+export function parseBody(request: FastifyRequest, bytes: Buffer): unknown {
   const {
     "content-type": type,
     "content-encoding": encoding = "identity",
@@ -213,8 +206,14 @@ export function parseBody(request: FastifyRequest, bytes: Buffer): JsonValue | u
  * them.
  */
 function acceptsType(type: string | undefined, request: FastifyRequest): boolean {
+  const { mediaTypes } = request.routeOptions.config;
+  if (mediaTypes !== undefined) return mediaTypes.includes(essenceOf(type));
   if (type !== undefined && isUtf8Of(/^application\/(?:[a-z0-9.!#$&^_-]+\+)?json$/, type)) return true;
   return (type === undefined || isUtf8Of(/^text\/plain$/, type)) && requiresSessionId(request);
+}
+
+function essenceOf(type: string | undefined): string {
+  return type?.split(";", 1)[0]?.trim().toLowerCase() ?? "";
 }
 
 function requiresSessionId({ routeOptions: { schema } }: FastifyRequest): boolean {
@@ -279,7 +278,12 @@ export function sessionOfHeader({ raw }: FastifyRequest): string | null {
   return typeof sent === "string" ? parseSessionId(sent) : null;
 }
 
-export function sessionOfPath(request: FastifyRequest): string | null {
+/** `sessionOf` as in `AppAccess`. */
+export function sessionOfPath(
+  request: FastifyRequest,
+  sessionOf: (id: string) => string | null = (id) => id,
+): string | null {
   const { id } = request.params as { readonly id?: unknown };
-  return typeof id === "string" ? parseSessionId(id) : null;
+  const sent = typeof id === "string" ? sessionOf(id) : null;
+  return sent === null ? null : parseSessionId(sent);
 }

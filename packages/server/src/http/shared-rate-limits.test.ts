@@ -2,10 +2,12 @@ import { once } from "node:events";
 import { request, type ClientRequest, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { Unavailable } from "../core/errors.ts";
-import { SESSION, testEdge, type TestEdge } from "./testing/edge.ts";
+import { Unavailable } from "@colloquy/engine/internal/core/errors";
+import { startEdges, type TestEdge } from "./testing/edge.ts";
 import { expectProblem } from "./testing/expect-problem.ts";
 import { GatedCounters } from "./testing/gated-counters.ts";
+
+const edges = await startEdges();
 
 const ACCEPT = { accept: "text/event-stream" };
 
@@ -14,7 +16,7 @@ describe("rate limits shared by several processes", () => {
   let edge: TestEdge;
   beforeEach(() => {
     counters = new GatedCounters();
-    edge = testEdge({ loopback: false }, counters);
+    edge = edges.testEdge({ loopback: false }, { rateCounters: counters });
   });
   afterEach(async () => {
     edge.app.server.closeAllConnections();
@@ -28,7 +30,7 @@ describe("rate limits shared by several processes", () => {
     counters.gate = gate.promise;
     const answering = chat();
     await expect.poll(() => counters.asked).toEqual(["take chats 127.0.0.1", "take written-bytes 127.0.0.1"]);
-    expect(edge.services.conversations.last.chat).toBeUndefined();
+    expect(await edges.exists(edge.session)).toBe(false);
     gate.resolve();
     expect((await answering).statusCode).toBe(200);
   });
@@ -36,13 +38,13 @@ describe("rate limits shared by several processes", () => {
   it("reject until the time that the counters returned, without asking the counters again", async () => {
     counters.waitMs = 20_500;
     expect(expectProblem(await chat(), 429, "rate_limited")).toContain("At most 60 messages a minute");
-    edge.pass(20_000);
+    await edges.pass(20_000);
     expect((await chat()).headers["retry-after"]).toBe("1");
     const asked = counters.asked.length;
     expect((await chat()).statusCode).toBe(429);
     expect(counters.asked).toHaveLength(asked);
     counters.waitMs = 0;
-    edge.pass(500);
+    await edges.pass(500);
     expect((await chat()).statusCode).toBe(200);
     expect(counters.asked.slice(asked)).toEqual([
       "take chats 127.0.0.1",
@@ -57,7 +59,7 @@ describe("rate limits shared by several processes", () => {
     counters.gate = Promise.reject(away);
     expectProblem(await chat(), 503, "store_unavailable");
     expectProblem(await edge.send("GET", "/api/updates", { headers: ACCEPT }), 503, "store_unavailable");
-    expect(edge.services.conversations.last.chat).toBeUndefined();
+    expect(await edges.exists(edge.session)).toBe(false);
     counters.gate = Promise.resolve();
     expect((await chat()).statusCode).toBe(200);
   });
@@ -70,14 +72,14 @@ describe("rate limits shared by several processes", () => {
     expect(counters.asked).not.toContain("release streams 127.0.0.1");
     stream.destroy();
     await expect.poll(() => counters.asked).toContain("release streams 127.0.0.1");
-    expect(counters.asked).toContain(`release streams of ${SESSION}`);
+    expect(counters.asked).toContain(`release streams of ${edge.session}`);
     counters.waitMs = 1;
     expect((await answerOf(send(port))).headers["retry-after"]).toBe("10");
     expect(counters.asked.filter((what) => what.startsWith("release"))).toHaveLength(2);
   });
 
   it("take no slot of the address if the session has none left", async () => {
-    counters.full.add(`streams of ${SESSION}`);
+    counters.full.add(`streams of ${edge.session}`);
     const refused = await edge.send("GET", "/api/updates", { headers: ACCEPT });
     expect(expectProblem(refused, 429, "too_many_streams")).toContain("10 open event streams");
     expect(counters.asked.filter((what) => what.startsWith("release"))).toEqual([
@@ -105,7 +107,7 @@ describe("rate limits shared by several processes", () => {
   }
 
   function send(port: number): ClientRequest {
-    const headers = { ...ACCEPT, "x-session-id": SESSION };
+    const headers = { ...ACCEPT, "x-session-id": edge.session };
     const sent = request({ port, host: "127.0.0.1", path: "/api/updates", headers, agent: false }).end();
     return sent.on("error", () => undefined);
   }

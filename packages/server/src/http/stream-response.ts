@@ -1,7 +1,7 @@
 // Answers a request with an event stream.
 
 import type { ServerResponse } from "node:http";
-import type { OpenStream } from "../core/ports/driving/services.ts";
+import type { OpenStream } from "@colloquy/engine/internal/core/ports/driving/services";
 import type { Admission } from "./admission.ts";
 import type { Answers, Exchange } from "./answers.ts";
 import { EventStream } from "./event-stream.ts";

@@ -2,11 +2,9 @@
 
 import { realpath } from "node:fs/promises";
 import { basename, dirname, resolve } from "node:path";
-import type { TableAccess, TableStore } from "../core/ports/driven/table-store.ts";
-import { databaseIdentity } from "../store/postgres/inspection.ts";
-import { refusingToStart } from "../store/postgres/server-check.ts";
-import { withPostgresTables } from "../store/postgres/tables.ts";
-import { withSqliteTables } from "../store/sqlite/tables.ts";
+import type { TableAccess, TableStore } from "@colloquy/engine/internal/core/ports/driven/table-store";
+import { sqlite } from "@colloquy/engine/internal/store/sqlite/plugin";
+import postgres from "@colloquy/postgres";
 
 export type DatabaseAddress =
   /** Absolute path of a data directory. */
@@ -40,18 +38,37 @@ export async function isSameDatabase(one: DatabaseAddress, other: DatabaseAddres
     return (await real(one.directory)) === (await real(other.directory));
   }
   if (one.kind === "sqlite" || other.kind === "sqlite") return false;
-  return await refusingToStart(
-    async () => (await databaseIdentity(one.url)) === (await databaseIdentity(other.url)),
-  );
+  const identityOf = (url: string) => postgres.nodes?.identity({ url });
+  return (await identityOf(one.url)) === (await identityOf(other.url));
 }
 
 /** Runs `work` with the database open, then closes it. `at` is the current time in milliseconds since the Unix epoch. */
 export function withTables<Result>(
   address: DatabaseAddress,
-  { access, at }: { readonly access: TableAccess; readonly at: number },
+  options: { readonly access: TableAccess; readonly at: number },
   work: (store: TableStore) => Promise<Result>,
 ): Promise<Result> {
   return address.kind === "sqlite"
-    ? withSqliteTables({ directory: address.directory, access, at }, work)
-    : refusingToStart(() => withPostgresTables({ url: address.url, access }, work));
+    ? withTablesOf(sqlite, {}, { ...options, directory: address.directory }, work)
+    : withTablesOf(postgres, { url: address.url }, { ...options, directory: "" }, work);
 }
+
+/** Runs `work` on the tables of a backend. Rejects with a user-facing Error if the backend offers none. */
+export async function withTablesOf<Settings, Result>(
+  { name, withTables: run }: { readonly name: string; readonly withTables?: TablesOf<Settings> },
+  settings: Settings,
+  context: { readonly directory: string; readonly access: TableAccess; readonly at: number },
+  work: (store: TableStore) => Promise<Result>,
+): Promise<Result> {
+  if (run === undefined)
+    throw new Error(
+      `The backend "${name}" does not offer its tables. Its conversations cannot be exported, imported or migrated.`,
+    );
+  return await run(settings, context, work);
+}
+
+type TablesOf<Settings> = <Result>(
+  settings: Settings,
+  context: { readonly directory: string; readonly access: TableAccess; readonly at: number },
+  work: (store: TableStore) => Promise<Result>,
+) => Promise<Result>;

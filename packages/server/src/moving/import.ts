@@ -1,20 +1,33 @@
 // Imports sessions from an export into a store. Each session is imported completely or not at all.
 
-import { randomUUID } from "node:crypto";
-import { wireBytesOf, type MessageRecord } from "../core/message.ts";
-import type { Cell, Table, TableRow, TableStore, TableWriter } from "../core/ports/driven/table-store.ts";
-import { retentionOf } from "../store/cells.ts";
-import { toMessage } from "../store/rows.ts";
+import { createHash, randomUUID } from "node:crypto";
+import { Readable } from "node:stream";
+import type { ComputedColumn, Fields } from "@colloquy/engine/internal/core/field";
+import { UNUSED_FILE_MS } from "@colloquy/engine/internal/core/file";
+import { wireBytesOf, type MessageRecord } from "@colloquy/engine/internal/core/message";
+import type { FileStore } from "@colloquy/engine/internal/core/plugins/file-store";
+import type {
+  Cell,
+  Table,
+  TableRow,
+  TableStore,
+  TableWriter,
+} from "@colloquy/engine/internal/core/ports/driven/table-store";
+import type { SESSION_FIELDS } from "@colloquy/engine/internal/core/session";
+import type { TURN_FIELDS } from "@colloquy/engine/internal/core/turn";
+import { retentionOf } from "@colloquy/engine/internal/store/columns";
+import { type MessageRow, toMessage } from "@colloquy/engine/internal/store/rows";
 import { cellOf, tableOf } from "./moved-tables.ts";
 import {
   linesOf,
   type LineOf,
+  type KeepFile,
   openTurns,
   type SessionBundle,
   readSessions,
   type ReadSession,
 } from "./session-reader.ts";
-import { JSON_COLUMNS, type Kind, KINDS } from "./session-format.ts";
+import { JSON_COLUMNS, type Kind, KINDS, type OwnColumn } from "./session-format.ts";
 
 export interface ImportedSession {
   /** `null` if the line with the id is invalid. */
@@ -31,6 +44,7 @@ export interface ImportOptions {
   readonly replace: boolean;
   /** The current time in milliseconds since the Unix epoch. */
   readonly at: number;
+  readonly files: Pick<FileStore, "put">;
   readonly onSession: (session: ImportedSession) => void;
 }
 
@@ -38,9 +52,30 @@ export interface ImportOptions {
 export async function importSessions(
   store: TableStore,
   lines: AsyncIterable<string>,
-  { replace, at, onSession }: ImportOptions,
+  { replace, at, files, onSession }: ImportOptions,
 ): Promise<void> {
-  for await (const read of readSessions(lines)) onSession(await importOne(store, read, replace, at));
+  const keepFile: KeepFile = (file) => keep(store, files, file, at);
+  for await (const read of readSessions(lines, keepFile))
+    onSession(await importOne(store, read, replace, at));
+}
+
+/** Stores bytes, of which the cleanup removes those that get no row. */
+async function keep(
+  store: TableStore,
+  files: Pick<FileStore, "put">,
+  { app, sha256, bytes, content }: Parameters<KeepFile>[0],
+  at: number,
+): ReturnType<KeepFile> {
+  const decoded = Buffer.from(content, "base64");
+  if (decoded.length !== bytes || createHash("sha256").update(decoded).digest("hex") !== sha256)
+    return { problem: "has content that does not match its bytes and sha256" };
+  const blob = `${app}/${randomUUID()}`;
+  const unused = tableOf(store, "unused_blobs");
+  await store.change((writer) =>
+    writer.insert(unused, [rowOf(unused, { id: blob, blob, due_at: at + UNUSED_FILE_MS })]),
+  );
+  await files.put(blob, Readable.from([decoded]));
+  return { blob };
 }
 
 async function importOne(
@@ -104,11 +139,18 @@ async function writeSession(
   }
 }
 
+/** Cells of the columns that an export does not contain. */
+type AssignedCells<F extends Fields, Own extends string> = Readonly<Record<ComputedColumn<F> | Own, Cell>>;
+
 /**
  * Returns the columns that the store computes. The session starts a new incarnation with an empty event log
  * after the head.
  */
-function sessionCells(bundle: SessionBundle, key: number, at: number): Readonly<Record<string, Cell>> {
+function sessionCells(
+  bundle: SessionBundle,
+  key: number,
+  at: number,
+): AssignedCells<typeof SESSION_FIELDS, OwnColumn> {
   const { session } = bundle;
   return {
     key,
@@ -130,19 +172,18 @@ function sessionCells(bundle: SessionBundle, key: number, at: number): Readonly<
 }
 
 function recordOf(line: LineOf<"message">): MessageRecord {
-  return toMessage({
-    ...line,
-    tool_calls: line.tool_calls === null ? null : JSON.stringify(line.tool_calls),
-    tool_results: line.tool_results === null ? null : JSON.stringify(line.tool_results),
-    extras: line.extras === null ? null : JSON.stringify(line.extras),
+  const cells = Object.entries(line).map(([name, value]) => {
+    const isJson = JSON_COLUMNS.has(`messages.${name}`) && value !== null;
+    return [name, isJson ? JSON.stringify(value) : value];
   });
+  return toMessage(Object.fromEntries(cells) as MessageRow);
 }
 
 /**
  * A turn that was running or waiting without an action becomes claimable by any node; later turns stay
  * queued.
  */
-function turnCells(bundle: SessionBundle, turn: LineOf<"turn">): Readonly<Record<string, Cell>> {
+function turnCells(bundle: SessionBundle, turn: LineOf<"turn">): AssignedCells<typeof TURN_FIELDS, "state"> {
   const [first] = openTurns(bundle);
   const isAsked = linesOf(bundle, "action").some(
     ({ status, turn }) => status === "pending" && turn === first?.number,

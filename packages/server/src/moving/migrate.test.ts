@@ -9,8 +9,14 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ManualClock } from "../../test/manual-clock.ts";
 import { isWithoutPostgres } from "../../test/postgres-server.ts";
 import { usePostgres } from "../../test/use-postgres.ts";
-import type { TableStore } from "../core/ports/driven/table-store.ts";
-import { everything, NOTHING, record, startTurn, target } from "../store/contract/testing/scenario.ts";
+import type { TableStore } from "@colloquy/engine/internal/core/ports/driven/table-store";
+import {
+  everything,
+  NOTHING,
+  record,
+  startTurn,
+  target,
+} from "@colloquy/testing/internal/store/fixtures/scenario";
 import { type DatabaseAddress, withTables } from "./database-address.ts";
 import { claimAll, fillStore } from "./testing/filled-store.ts";
 import { migrate, type MoveOptions, type MoveReport, moveTables } from "./migrate.ts";
@@ -164,7 +170,7 @@ describe.skipIf(await isWithoutPostgres())("migrate", () => {
     await run(from, to);
     await withStore(to, (store) =>
       store.execute({
-        kind: "rename",
+        kind: "edit",
         target: { session: done, birth: null, load: false, access: null },
         input: { title: "Used" },
       }),

@@ -10,7 +10,7 @@ import type {
   TableRow,
   TableStore,
   TableWriter,
-} from "../core/ports/driven/table-store.ts";
+} from "@colloquy/engine/internal/core/ports/driven/table-store";
 import { type DatabaseAddress, isSameDatabase, withTables } from "./database-address.ts";
 import { keyOf, movedTables, convertRow, PAGE, readRows } from "./moved-tables.ts";
 

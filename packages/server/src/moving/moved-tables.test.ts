@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { isWithoutPostgres } from "../../test/postgres-server.ts";
 import { usePostgres } from "../../test/use-postgres.ts";
-import type { TableStore } from "../core/ports/driven/table-store.ts";
+import type { TableStore } from "@colloquy/engine/internal/core/ports/driven/table-store";
 import { withTables } from "./database-address.ts";
 import { NOT_MOVED, movedTables, convertRow } from "./moved-tables.ts";
 

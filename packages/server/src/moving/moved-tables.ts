@@ -7,7 +7,7 @@ import type {
   TableRow,
   TableStore,
   Where,
-} from "../core/ports/driven/table-store.ts";
+} from "@colloquy/engine/internal/core/ports/driven/table-store";
 
 /** Maximum rows, and approximate characters, per read. A move holds a few times this in memory. */
 export const PAGE = { rows: 1000, characters: 2_000_000 } as const;

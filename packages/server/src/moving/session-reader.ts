@@ -1,7 +1,7 @@
 // Groups the lines of an export into sessions. An invalid line rejects its session but no other.
 
 import { z } from "zod";
-import { isCleanText } from "../core/json.ts";
+import { isCleanText } from "@colloquy/engine/internal/core/json";
 import { EndLine, FORMAT, FORMAT_VERSION, Header, type Kind, KINDS } from "./session-format.ts";
 
 /** A session, or the reason why it cannot be imported. `id` is `null` if the line with the id is invalid. */
@@ -19,8 +19,19 @@ interface Collected {
 
 type Parsed = { readonly value: Readonly<Record<string, unknown>> } | { readonly problem: string };
 
-/** Throws a user-facing message if the first line is not that of an export that this version can read. */
-export async function* readSessions(lines: AsyncIterable<string>): AsyncGenerator<ReadSession, undefined> {
+/** Stores the bytes of a file. Returns their name in the file store, or why they cannot be stored. */
+export type KeepFile = (
+  file: LineOf<"file"> & { readonly content: string },
+) => Promise<{ readonly blob: string } | { readonly problem: string }>;
+
+/**
+ * Throws a user-facing message if the first line is not that of an export that this version can read. Bytes
+ * of files are passed to `keepFile` as they are read, because those of a session may not fit into memory.
+ */
+export async function* readSessions(
+  lines: AsyncIterable<string>,
+  keepFile: KeepFile,
+): AsyncGenerator<ReadSession, undefined> {
   let number = 0;
   let current: Collected | null = null;
   // Skip lines up to the next session: they belong to one that was already refused.
@@ -44,7 +55,7 @@ export async function* readSessions(lines: AsyncIterable<string>): AsyncGenerato
       continue;
     }
     if (isSkipping) continue;
-    const step = take(current, parsed, number);
+    const step = await withFile(take(current, parsed, number), kind, number, keepFile);
     current = "collected" in step ? step.collected : null;
     isSkipping = "problem" in step;
     if (!("collected" in step)) yield step;
@@ -57,6 +68,24 @@ export async function* readSessions(lines: AsyncIterable<string>): AsyncGenerato
   if (number === 0)
     throw new Error("The input is empty. An export starts with a line that states its format.");
   return undefined;
+}
+
+/** Replaces the content of a file that was just read by the name of its bytes. */
+async function withFile(
+  step: ReturnType<typeof take>,
+  kind: unknown,
+  line: number,
+  keepFile: KeepFile,
+): Promise<typeof step> {
+  if (kind !== "file" || !("collected" in step)) return step;
+  const { session, lines } = step.collected;
+  const stored = lines.get("file")?.pop() as LineOf<"file"> | undefined;
+  if (stored === undefined || stored.content === null) return step;
+  const { content, ...file } = stored;
+  const kept = await keepFile({ ...file, content });
+  if ("problem" in kept) return { id: session.id, line, problem: kept.problem };
+  lines.get("file")?.push({ ...file, ...kept });
+  return step;
 }
 
 function readHeader(text: string): void {
@@ -189,8 +218,10 @@ const IDENTITIES: { readonly [Of in Kind]?: readonly (readonly (keyof LineOf<Of>
   checkpoint: [["turn", "offset"]],
   system_event: [["number"]],
   action: [["number"], ["id"]],
+  file: [["id"]],
   idempotency_key: [["key"]],
   title_job: [["kind"]],
+  summary_job: [["kind"]],
 };
 
 function doubleProblem({ lines }: SessionBundle): string | null {
@@ -273,6 +304,9 @@ function referenceProblem(bundle: SessionBundle): string | null {
     ({ number }) => number > head,
   );
   if (beyond !== undefined) return `a ${beyond.kind} has number ${beyond.number}, beyond the head ${head}`;
+  const gone = linesOf(bundle, "file").find(({ position }) => (position ?? 0) > bundle.session.message_count);
+  if (gone !== undefined)
+    return `the file ${gone.id} belongs to message ${gone.position}, which does not exist`;
   const open = new Set(openTurns(bundle).map(({ number }) => number));
   const lost = linesOf(bundle, "action").find(({ status, turn }) => status === "pending" && !open.has(turn));
   return lost === undefined ? null : `the action ${lost.id} is pending, but its turn has ended`;

@@ -1,5 +1,7 @@
 // Export from one store and import into another.
 
+import { Readable } from "node:stream";
+import { memoryFiles } from "@colloquy/engine/internal/files/memory";
 import { randomUUID } from "node:crypto";
 import { cp, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -8,15 +10,15 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { ManualClock } from "../../test/manual-clock.ts";
 import { isWithoutPostgres } from "../../test/postgres-server.ts";
 import { usePostgres } from "../../test/use-postgres.ts";
-import type { TableAccess, TableStore } from "../core/ports/driven/table-store.ts";
-import type { Store } from "../core/ports/driven/store.ts";
-import { existing, load, NOTHING, record, target } from "../store/contract/testing/scenario.ts";
+import type { TableAccess, TableStore } from "@colloquy/engine/internal/core/ports/driven/table-store";
+import type { Store } from "@colloquy/engine/internal/core/ports/driven/store";
+import { existing, load, NOTHING, record, target } from "@colloquy/testing/internal/store/fixtures/scenario";
 import { type DatabaseAddress, withTables } from "./database-address.ts";
 import { exportSessions } from "./export.ts";
-import { claimAll, type Filled, fillStore, WALLET } from "./testing/filled-store.ts";
+import { FILE, claimAll, type Filled, fillStore, WALLET } from "./testing/filled-store.ts";
 import { type ImportedSession, importSessions } from "./import.ts";
 import { serversAt } from "./testing/opened-store.ts";
-import { KINDS, COMPUTED_COLUMNS } from "./session-format.ts";
+import { computedColumns, KINDS } from "./session-format.ts";
 
 /** Tables of sessions that are not exported, with the reason. */
 const NOT_EXPORTED: Readonly<Record<string, string>> = {
@@ -35,6 +37,7 @@ beforeAll(async () => {
   template = await mkdtemp(join(tmpdir(), "colloquy-sessions-"));
   filled = await withStore({ kind: "sqlite", directory: template }, (store) => fillStore(store));
 });
+beforeAll(() => files.put(FILE.blob, Readable.from([FILE.content])));
 beforeEach(async () => {
   root = await mkdtemp(join(tmpdir(), "colloquy-sessions-"));
   here = { kind: "sqlite", directory: join(root, "here") };
@@ -42,6 +45,9 @@ beforeEach(async () => {
 });
 afterEach(() => rm(root, { recursive: true }));
 afterAll(() => rm(template, { recursive: true }));
+
+/** Bytes of files, shared by all databases of this test. */
+const files = memoryFiles();
 
 function on<Result>(
   address: DatabaseAddress,
@@ -54,10 +60,13 @@ function on<Result>(
 async function exported(address: DatabaseAddress, where: Parameters<typeof exportSessions>[1]) {
   const lines: string[] = [];
   await on(address, (store) =>
-    exportSessions(store, where, clock.now(), async (text) => {
-      expect(text.endsWith("\n")).toBe(true);
-      lines.push(text.slice(0, -1));
-      await Promise.resolve();
+    exportSessions(store, where, clock.now(), {
+      files,
+      write: async (text) => {
+        expect(text.endsWith("\n")).toBe(true);
+        lines.push(text.slice(0, -1));
+        await Promise.resolve();
+      },
     }),
   );
   return lines;
@@ -76,6 +85,7 @@ async function imported(address: DatabaseAddress, lines: readonly string[], repl
     importSessions(store, each(lines), {
       replace,
       at: clock.now(),
+      files,
       onSession: (one) => outcomes.push(one),
     }),
   );
@@ -133,10 +143,12 @@ describe("an export", () => {
         if (name in NOT_EXPORTED) continue;
         const kind = kinds.find(({ table }) => table === name);
         const names = new Set(Object.keys(kind?.line.shape ?? {}));
-        const left = COMPUTED_COLUMNS[name] ?? ["session_key"];
+        const left = computedColumns(name);
         const missing = columns.filter((column) => !names.has(column.name) && !left.includes(column.name));
         expect({ name, missing }).toEqual({ name, missing: [] });
         names.delete("kind");
+        // The bytes of a file are not in its table.
+        names.delete("content");
         expect(columns.map((column) => column.name)).toEqual(expect.arrayContaining([...names]));
       }
       return Promise.resolve();
@@ -190,6 +202,7 @@ describe("an import", () => {
   it("accepts an export of an earlier version, which lacks newer columns", async () => {
     const newer: Readonly<Record<string, readonly string[]>> = {
       session: ["spelling", "model_app", "owned_by"],
+      message: ["summary"],
       turn: ["model", "started_at"],
     };
     const lines = (await session(filled.done)).map((line) => {
@@ -208,10 +221,32 @@ describe("an import", () => {
     ]);
   });
 
+  it("keeps files, and rejects content that is not theirs", async () => {
+    const lines = await session(filled.done);
+    const at = lines.findIndex((line) => line.startsWith('{"kind":"file"'));
+    const line = JSON.parse(lines[at]!) as Record<string, unknown>;
+    expect(line).toMatchObject({ position: 1, content: FILE.content.toString("base64") });
+    expect(line).not.toHaveProperty("blob");
+    const there = await empty();
+    expect(await imported(there, lines)).toMatchObject([{ outcome: "imported" }]);
+    const found = (await withStore(there, (store) => store.files.find(filled.done, String(line["id"]))))
+      ?.file;
+    expect(found).toMatchObject({ name: line["name"], position: 1, dueAt: null });
+    expect(found?.blob).not.toBe(FILE.blob);
+    const content = await files.get(found!.blob, null);
+    expect(Buffer.concat(await Array.fromAsync(content!))).toEqual(FILE.content);
+    const wrong = lines.with(at, JSON.stringify({ ...line, content: "AAAA" }));
+    expect(await imported(await empty("other"), wrong)).toMatchObject([
+      { outcome: "refused", line: at + 1, problem: expect.stringContaining("sha256") as string },
+    ]);
+    const lost = lines.with(at, JSON.stringify({ ...line, content: null }));
+    expect(await imported(await empty("third"), lost)).toMatchObject([{ outcome: "imported" }]);
+  });
+
   it("rejects an existing session unless it is to be replaced", async () => {
     const lines = await session(filled.done);
     await withStore(here, (store) =>
-      store.execute({ kind: "rename", target: existing(filled.done), input: { title: "Renamed" } }),
+      store.execute({ kind: "edit", target: existing(filled.done), input: { title: "Renamed" } }),
     );
     expect(await imported(here, lines)).toMatchObject([
       { outcome: "refused", problem: expect.stringContaining("--replace") as string },

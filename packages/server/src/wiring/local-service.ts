@@ -1,12 +1,12 @@
 // Finds the service of the local configuration for commands that talk to it, or starts one in this process.
 
 import type { Config } from "../config/config.ts";
-import { boundResponses } from "../core/bounded-body.ts";
-import type { Logger } from "../core/ports/driven/logger.ts";
+import { boundResponses } from "@colloquy/engine/internal/core/bounded-body";
+import type { Logger } from "@colloquy/engine/internal/core/ports/driven/logger";
 import { buildServer, localAddress } from "./server.ts";
 import { explainStartFailure } from "./start-messages.ts";
-import { isServed } from "../store/sqlite/inspection.ts";
-import { readAddress } from "../store/sqlite/served-address.ts";
+import { isServed } from "@colloquy/engine/internal/store/sqlite/inspection";
+import { readAddress } from "@colloquy/engine/internal/store/sqlite/served-address";
 
 export interface LocalService {
   readonly url: string;
@@ -28,12 +28,12 @@ const SILENT: Logger = { debug() {}, info() {}, warn() {}, error() {} };
 
 /**
  * Returns the URL of the running server of this configuration, or `null` if none runs. With SQLite, that is
- * the server that uses the data directory; with PostgreSQL, any Colloquy at the configured address. Rejects
+ * the server that uses the data directory; with a shared backend, any Colloquy at the configured address. Rejects
  * with a user-facing message if a server uses the data directory and does not respond, because changes beside
  * it would bypass its memory.
  */
-export async function findRunning({ server, databaseUrl }: Config): Promise<string | null> {
-  if (databaseUrl !== null) {
+export async function findRunning({ server, backend }: Config): Promise<string | null> {
+  if (backend.plugin.nodes !== undefined) {
     const url = server.port === 0 ? null : localAddress(server);
     return url !== null && (await answers(url)) ? url : null;
   }
@@ -64,7 +64,7 @@ export async function openLocalService(config: Config, processId: number): Promi
     const onFatal = (error: Error): never => {
       throw error;
     };
-    const server = await buildServer(inside, { logger: SILENT, isHidden: true, onFatal, processId });
+    const server = await buildServer(inside, { logger: SILENT, isPrivate: true, onFatal, processId });
     const { url } = await server.listen();
     return { url, isInProcess: true, stop: () => server.stop({ graceMs: GRACE_MS }) };
   } catch (error) {

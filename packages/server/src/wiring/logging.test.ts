@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { APICallError } from "@ai-sdk/provider";
 import type { Logger as PinoLogger } from "pino";
 import { afterAll, describe, expect, it } from "vitest";
-import type { Logger } from "../core/ports/driven/logger.ts";
-import { createHandles } from "./handle-cipher.ts";
+import type { Logger } from "@colloquy/engine/internal/core/ports/driven/logger";
+import { createHandles } from "@colloquy/engine/internal/wiring/handle-cipher";
 import { createLog, type LogOptions } from "./logging.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "colloquy-log-"));

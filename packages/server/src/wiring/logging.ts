@@ -6,8 +6,8 @@
 import { randomBytes } from "node:crypto";
 import { pino, type Logger as PinoLogger } from "pino";
 import type { LogLevel } from "../config/config.ts";
-import { idsExcept, type SessionHandles } from "../core/session-handles.ts";
-import { createHandles, HANDLE_KEY_BYTES } from "./handle-cipher.ts";
+import { idsExcept, type SessionHandles } from "@colloquy/engine/internal/core/session-handles";
+import { createHandles, HANDLE_KEY_BYTES } from "@colloquy/engine/internal/wiring/handle-cipher";
 import { LogOutput } from "./log-output.ts";
 
 export interface Log {

@@ -2,9 +2,9 @@
 // configuration file. The outbound guard has its own connections (tools/outbound/connecting.ts).
 
 import { Agent, Pool, ProxyAgent, setGlobalDispatcher } from "undici";
-import type { Proxies } from "../core/proxies.ts";
-import { proxyFor } from "../tools/outbound/proxy-for.ts";
-import { connectTo, createTunnel } from "../tools/outbound/proxy-tunnel.ts";
+import type { Proxies } from "@colloquy/engine/internal/core/proxies";
+import { proxyFor } from "@colloquy/engine/internal/tools/outbound/proxy-for";
+import { connectTo, createTunnel } from "@colloquy/engine/internal/tools/outbound/proxy-tunnel";
 
 export function useProxies(proxies: Proxies): void {
   setGlobalDispatcher(

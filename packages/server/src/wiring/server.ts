@@ -6,26 +6,39 @@ import type { LanguageModelV4 } from "@ai-sdk/provider";
 import { Registry as MetricsRegister } from "prom-client";
 import manifest from "../../package.json" with { type: "json" };
 import { createAdministration } from "../admin/administration.ts";
-import { KeyAdministration } from "../apps/keys/key-administration.ts";
-import { operatorTokens } from "../apps/users/operator-tokens.ts";
-import { createSecretService } from "../apps/secrets/vault.ts";
+import { KeyAdministration } from "@colloquy/engine/internal/apps/keys/key-administration";
+import { PublicPage } from "@colloquy/engine/internal/apps/public-page";
+import { operatorTokens } from "@colloquy/engine/internal/apps/users/operator-tokens";
+import { createSecretService } from "@colloquy/engine/internal/apps/secrets/vault";
 import type { Config } from "../config/config.ts";
-import { SERVICE_ACTOR } from "../core/audit.ts";
-import type { SessionHandles } from "../core/session-handles.ts";
-import type { Clock } from "../core/ports/driven/clock.ts";
-import type { Logger } from "../core/ports/driven/logger.ts";
-import type { Store } from "../core/ports/driven/store.ts";
-import type { Readiness } from "../core/ports/driving/services.ts";
+import { isPublic } from "@colloquy/engine/internal/core/loopback";
+import type { SessionHandles } from "@colloquy/engine/internal/core/session-handles";
+import type { Clock } from "@colloquy/engine/internal/core/ports/driven/clock";
+import type { Logger } from "@colloquy/engine/internal/core/ports/driven/logger";
+import type { Store } from "@colloquy/engine/internal/core/ports/driven/store";
 import { buildHttp } from "../http/app.ts";
 import type { HttpApp } from "../http/routes/route-parts.ts";
 import { OpenConnections } from "../http/connections.ts";
-import { aiSdkRoutes } from "../protocols/ai-sdk/routes.ts";
-import { forgetAddress, noteAddress } from "../store/sqlite/served-address.ts";
-import { createSystemClock } from "./clock.ts";
-import { masterKeySettings, openVault } from "./master-keys.ts";
-import { createBusMetrics, createLogMetrics, createReadiness } from "./operations.ts";
-import { buildService, type Service } from "./service.ts";
-import { aloneWith, openStorage, readHandles, type Storage } from "./storage.ts";
+import { configuredProtocols } from "./protocols.ts";
+import { forgetAddress, noteAddress } from "@colloquy/engine/internal/store/sqlite/served-address";
+import { memoryFiles } from "@colloquy/engine/internal/files/memory";
+import { createSystemClock } from "@colloquy/engine/internal/wiring/clock";
+import { masterKeySettings, openVault } from "@colloquy/engine/internal/wiring/master-keys";
+import { createBusMetrics, createLogMetrics } from "@colloquy/engine/internal/wiring/metrics";
+import { createReadiness, type Readiness } from "../admin/readiness.ts";
+import {
+  buildService,
+  type Service,
+  startService,
+  stopService,
+} from "@colloquy/engine/internal/wiring/service";
+import {
+  aloneWith,
+  openFiles,
+  openStorage,
+  readHandles,
+  type Storage,
+} from "@colloquy/engine/internal/wiring/storage";
 
 export interface ServerOverrides {
   readonly logger: Logger;
@@ -39,10 +52,10 @@ export interface ServerOverrides {
   /** Id of this process, shown to a second server on the same data directory. */
   readonly processId?: number;
   /** True for a private server, which does not record its address beside its data. `false` by default. */
-  readonly isHidden?: boolean;
+  readonly isPrivate?: boolean;
   /** Models by rig, in addition to the configured ones. */
   readonly models?: Readonly<Record<string, LanguageModelV4>>;
-  /** An open, otherwise unused store instead of the configured one; the server closes it. */
+  /** An open, otherwise unused store instead of the configured one. The server closes it, and keeps files in memory. */
   readonly store?: Store;
 }
 
@@ -55,8 +68,6 @@ export interface ColloquyServer {
   stop(options: { readonly graceMs: number }): Promise<void>;
   /** Runs the periodic cleanup now. */
   cleanUp(): Promise<void>;
-  /** Replaces Apps, models, tools and providers without interrupting turns. Returns warnings about changes that need a restart. */
-  reload(config: Config): readonly string[];
 }
 
 /** Maximum milliseconds for responses in progress, after everything else has stopped. */
@@ -70,29 +81,58 @@ const PAGES = import.meta.filename.endsWith(".ts")
 /** Builds the service. Rejects with a user-facing Error if the data directory cannot be used. */
 export async function buildServer(config: Config, overrides: ServerOverrides): Promise<ColloquyServer> {
   const clock = overrides.clock ?? createSystemClock();
-  const { logger, onFatal, processId } = overrides;
+  const { logger, onFatal, processId = null } = overrides;
   const register = new MetricsRegister();
   const onNotificationsLost = createBusMetrics(register);
   if (overrides.logLinesLeftOut !== undefined) createLogMetrics(register, overrides.logLinesLeftOut);
   let onServerChange = (): void => undefined;
-  const foundations = { clock, logger, onFatal, processId, onNotificationsLost };
+  const { server: settings } = config;
+  const foundations = {
+    clock,
+    logger,
+    onFatal,
+    processId,
+    onNotificationsLost,
+    directory: settings.dataDirectory,
+    isLimited: isLimited(config),
+  };
   const storage =
     overrides.store === undefined
       ? await openStorage(config, { ...foundations, onServerChange: () => onServerChange() })
       : aloneWith(overrides.store);
   const { store, rateCounters } = storage;
+  const fileStore = overrides.store === undefined ? await openFiles(config, foundations) : memoryFiles();
   const handles = await readHandles(store);
   overrides.useHandles?.(handles);
   const vault = openVault(masterKeySettings(config), store.secrets, logger);
   const extraModels = overrides.models ?? {};
   const keys = { vault, signingKeys: vault };
-  const service = buildService({ config, clock, logger, ...storage, register, extraModels, ...keys });
+  const walletListing = settings.walletListing === "on";
+  const maxStreamsPerSession = isPublic(settings) ? settings.rateLimits.streamsPerSession : null;
+  const limited = { walletListing, maxStreamsPerSession };
+  const service = buildService({
+    config,
+    clock,
+    logger,
+    ...storage,
+    fileStore,
+    ...limited,
+    register,
+    extraModels,
+    ...keys,
+  });
   onServerChange = () => service.dropMemory();
   const { apps, feed: updates } = service;
   const secrets = createSecretService(apps, vault);
   const readiness = createReadiness({ store, isAlone: storage.isAlone, clock, logger });
+  const publicPage = new PublicPage({
+    apps,
+    operators: config.operators,
+    now: () => clock.monotonic(),
+    logger,
+  });
   const http = buildHttp({
-    services: { ...service, updates, readiness, secrets },
+    services: { ...service, updates, readiness, secrets, publicPage },
     config: { ...config.server, bodyBytes: config.limits.bodyBytes },
     logger,
     register,
@@ -100,12 +140,16 @@ export async function buildServer(config: Config, overrides: ServerOverrides): P
     rateCounters,
     admin: buildAdmin({ config, storage, handles, service, readiness, clock, logger }),
     pages: PAGES,
-    protocols: [aiSdkRoutes(config.limits)],
+    protocols: configuredProtocols(config.plugins, config.protocols),
+    sessionBytes: config.limits.sessionBytes,
   });
   const connections = new OpenConnections(http.server, clock);
   const { host, port, dataDirectory } = config.server;
   /** Commands on the same machine find the server through the address recorded beside its data. */
-  const isNoted = config.databaseUrl === null && overrides.store === undefined && overrides.isHidden !== true;
+  const isNoted =
+    config.backend.plugin.nodes === undefined &&
+    overrides.store === undefined &&
+    overrides.isPrivate !== true;
   return {
     hasGuide: existsSync(PAGES.guide),
     async listen() {
@@ -115,9 +159,7 @@ export async function buildServer(config: Config, overrides: ServerOverrides): P
       const taken = http.server.address();
       const given = typeof taken === "object" && taken !== null ? taken.port : port;
       if (isNoted) noteAddress(dataDirectory, localAddress({ host, port: given }));
-      service.leases.start();
-      service.actionExpiry.start();
-      await service.dispatcher.start();
+      await startService(service);
       return { url };
     },
     async stop({ graceMs }) {
@@ -130,15 +172,12 @@ export async function buildServer(config: Config, overrides: ServerOverrides): P
       await store.close();
     },
     cleanUp: () => service.cleanup.run(),
-    reload: (next) => reloadNoted(service, next),
   };
 }
 
-function reloadNoted({ reload, audit }: Service, next: Config): readonly string[] {
-  const warnings = reload(next);
-  const details = { warnings: warnings.length };
-  void audit.note({ action: "config_reloaded", actor: SERVICE_ACTOR, app: null, target: null, details });
-  return warnings;
+/** Returns true if requests are counted. On loopback, only wrong admin keys are limited (contract section 6). */
+export function isLimited({ server, adminKey, operators }: Config): boolean {
+  return isPublic(server) || adminKey !== null || operators !== null;
 }
 
 interface AdminFoundations {
@@ -173,7 +212,7 @@ export function buildAdmin({
   clock,
   logger,
 }: AdminFoundations) {
-  const { adminKey: key, databaseUrl, limits } = config;
+  const { adminKey: key, backend, limits } = config;
   const operators = operatorTokens(config.operators, { clock, logger });
   if (key === null && operators === null) return null;
   const { store, busServer: bus } = storage;
@@ -182,7 +221,7 @@ export function buildAdmin({
     version: manifest.version,
     node: owner,
     store,
-    storeKind: databaseUrl === null ? "sqlite" : "postgresql",
+    storeKind: backend.plugin.name,
     bus,
     readiness,
     gauges,
@@ -207,21 +246,6 @@ export function localAddress({ host, port }: { readonly host: string; readonly p
   const everywhere: Readonly<Record<string, string>> = { "0.0.0.0": "127.0.0.1", "::": "[::1]" };
   const name = everywhere[host] ?? (host.includes(":") ? `[${host}]` : host);
   return `http://${name}:${port}`;
-}
-
-/** Stops the workers, then their dependencies. Requests still get responses. */
-async function stopService(service: Service, graceMs: number): Promise<void> {
-  service.titles.stop();
-  service.feed.stop();
-  await service.dispatcher.stop(graceMs);
-  service.conversations.stopWaiting();
-  service.leases.stop();
-  service.registry.stop();
-  await service.cleanup.stop();
-  await service.actionExpiry.stop();
-  await service.tools.close();
-  await service.schemas.close();
-  await service.hub.close();
 }
 
 /** Closes the server when responses in progress are sent. Does not wait for clients that have stalled. */

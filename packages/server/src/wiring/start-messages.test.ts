@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
 import { loadConfig } from "../config/load-config.ts";
-import { welcome } from "./start-messages.ts";
+import { storeUnavailable } from "@colloquy/engine/internal/store/unavailable";
+import { explainStartFailure, welcome } from "./start-messages.ts";
 
 it("shows the URL and the models in the terminal", async () => {
   const loaded = await loadConfig({ environment: {}, workingDirectory: import.meta.dirname });
@@ -12,4 +13,13 @@ it("shows the URL and the models in the terminal", async () => {
   expect(text).not.toContain("/guide");
   const installed = welcome("http://127.0.0.1:8080", loaded.config, { hasGuide: true });
   expect(installed).toMatch(/Read the guide: +http:\/\/127\.0\.0\.1:8080\/guide\/\n/);
+});
+
+it("reports the database's error when the store fails during the start", async () => {
+  const loaded = await loadConfig({ environment: {}, workingDirectory: import.meta.dirname });
+  if (!loaded.ok) throw new Error("The configuration has problems");
+  const error = storeUnavailable(new Error('too many connections for role "colloquy"'));
+  expect(explainStartFailure(error, loaded.config)).toBe(
+    'the store cannot be used: too many connections for role "colloquy". Correct that, and start again.',
+  );
 });

@@ -2,7 +2,7 @@
 
 import { readFileSync } from "node:fs";
 import type { Config } from "../config/config.ts";
-import { describeFileError } from "../core/file-error.ts";
+import { describeFileError } from "@colloquy/engine/internal/core/file-error";
 
 /** Returns a message with the problem and its remedy. */
 export function explainStartFailure(error: unknown, { server }: Pick<Config, "server">): string {
@@ -16,9 +16,17 @@ export function explainStartFailure(error: unknown, { server }: Pick<Config, "se
       return `${host} is no address of this machine. Set --host or HOST to one that it has, or to 0.0.0.0 for all of them.`;
     case "EACCES":
       return `this user may not listen on port ${port}. Choose a port from 1024 on with --port or PORT.`;
+    case "store_unavailable":
+      return `the store cannot be used: ${reasonOf(error)}. Correct that, and start again.`;
     default:
       return error instanceof Error ? error.message : String(error);
   }
+}
+
+/** Returns the message of the innermost cause, which is the most specific one for operators. */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return error.cause === undefined ? error.message.replace(/\.$/, "") : reasonOf(error.cause);
 }
 
 /** Returns the warning about an ignored file. */

@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -6,9 +6,10 @@ import { ManualClock } from "../../test/manual-clock.ts";
 import { isWithoutPostgres } from "../../test/postgres-server.ts";
 import { usePostgres } from "../../test/use-postgres.ts";
 import { newId, until } from "../../test/service.ts";
-import { createSystemClock } from "./clock.ts";
+import { createSystemClock } from "@colloquy/engine/internal/wiring/clock";
 import { loadConfig } from "../config/load-config.ts";
-import { openStorage, readHandles, type Storage } from "./storage.ts";
+import { isLimited } from "./server.ts";
+import { openStorage, readHandles, type Storage } from "@colloquy/engine/internal/wiring/storage";
 
 const SILENT = { debug() {}, info() {}, warn() {}, error() {} };
 
@@ -41,7 +42,9 @@ async function open(environment: Record<string, string>): Promise<Storage> {
     clock,
     logger: SILENT,
     onFatal,
-    processId: undefined,
+    processId: null,
+    directory: loaded.config.server.dataDirectory,
+    isLimited: isLimited(loaded.config),
     onNotificationsLost: () => undefined,
     onServerChange: () => undefined,
   };
@@ -82,6 +85,15 @@ describe("storage", () => {
       expect(behind.rateCounters).not.toBeNull();
       const withAdmin = await open({ ...environment, COLLOQUY_ADMIN_KEY: "an-admin-key_of/24+characters" });
       expect(withAdmin.rateCounters).not.toBeNull();
+      const file = join(directory, "config.json");
+      const backend = { kind: "postgresql", url: environment.COLLOQUY_DATABASE_URL, sharedLimits: false };
+      await writeFile(file, JSON.stringify({ backend }));
+      const ownCounts = await open({
+        HOST: "0.0.0.0",
+        COLLOQUY_ALLOWED_HOSTS: "a.test",
+        COLLOQUY_CONFIG: file,
+      });
+      expect([ownCounts.isAlone, ownCounts.rateCounters]).toEqual([false, null]);
       const id = newId();
       await one.store.execute({
         kind: "open",

@@ -1,5 +1,6 @@
 // `POST /api/ai-sdk/chat`: messages, their replacement, and answers to calls, as `useChat` sends them.
 
+import { FILES } from "@colloquy/engine/internal/files/testing/sample-files";
 import { randomUUID } from "node:crypto";
 import type { UIMessage } from "ai";
 import { describe, expect, it } from "vitest";
@@ -20,6 +21,58 @@ import { useService } from "./server.ts";
 const url = useService();
 
 const finishOf = ({ chunks }: ReadStream) => chunks.find(({ type }) => type === "finish");
+
+/** A PNG of one pixel, as browsers read a file. */
+const PNG_URL = `data:image/png;base64,${FILES.png.toString("base64")}`;
+
+describe("file parts", () => {
+  const withFile = (id: string, text = "look") => ({
+    ...userMessage(text, id),
+    parts: [
+      { type: "file" as const, mediaType: "image/png", filename: "dot.png", url: PNG_URL },
+      ...(text === "" ? [] : [{ type: "text" as const, text }]),
+    ],
+  });
+
+  it("become attachments, and attachments file parts, whose URL can be sent again", async () => {
+    const [session, id] = [newSession(), newSession()];
+    await chat(url(), bodyOf(session, [withFile(id)]));
+    const [question] = (await state(url(), session)).messages;
+    expect(question).toMatchObject({
+      content: "look",
+      attachments: [{ name: "dot.png", media_type: "image/png" }],
+    });
+    const file = question!.attachments![0]!;
+    const [shown] = await messagesOf(url(), session);
+    expect(shown!.parts).toEqual([
+      { type: "file", mediaType: "image/png", filename: "dot.png", url: `/api/files/${file.id}` },
+      { type: "text", text: "look", state: "done" },
+    ]);
+    const again = { ...shown!, id: newSession() };
+    await chat(url(), bodyOf(session, [again]));
+    expect((await state(url(), session)).messages[2]?.attachments).toEqual([file]);
+  });
+
+  it("are stored once if the message is sent again, and kept if its answer is regenerated", async () => {
+    const [session, id] = [newSession(), newSession()];
+    await chat(url(), bodyOf(session, [withFile(id)]));
+    const before = await state(url(), session);
+    await chat(url(), bodyOf(session, [withFile(id)]));
+    expect((await state(url(), session)).messages).toEqual(before.messages);
+    const answer = before.messages[1]!.id;
+    const regenerate = { trigger: "regenerate-message", messageId: answer };
+    await chat(url(), bodyOf(session, [withFile(id)], regenerate));
+    const after = await state(url(), session);
+    expect(after.messages[0]).toMatchObject({ id, attachments: before.messages[0]!.attachments });
+    expect(after.messages[1]!.id).not.toBe(answer);
+  });
+
+  it("need no text", async () => {
+    const session = newSession();
+    await chat(url(), bodyOf(session, [withFile(newSession(), "")]));
+    expect((await state(url(), session)).messages[0]).toMatchObject({ content: "", attachments: [{}] });
+  });
+});
 
 describe("POST /api/ai-sdk/chat with a message", () => {
   it("stores the message under the client's id, and streams the answer to its end", async () => {
@@ -217,13 +270,29 @@ describe("POST /api/ai-sdk/chat rejects", () => {
     expect(expectProblem(await refused(url(), body), 400, "parameter_invalid")).toMatch(expected);
   });
 
-  it("files with 400, blank text with 400, and long text with 413, and creates no session", async () => {
+  it("files of elsewhere, empty and of other types, and more than ten", async () => {
+    const withFile = (file: object, count = 1) =>
+      bodyOf(newSession(), [
+        {
+          ...one,
+          parts: [...one.parts, ...Array.from({ length: count }, () => ({ type: "file", ...file }))],
+        },
+      ]);
+    const elsewhere = withFile({ mediaType: "image/png", url: "https://example.com/a.png" });
+    expectProblem(await refused(url(), elsewhere), 400, "file_url_unsupported");
+    expectProblem(await refused(url(), withFile({ url: 7 })), 400, "file_url_unsupported");
+    expectProblem(
+      await refused(url(), withFile({ mediaType: "image/png", url: "data:," })),
+      400,
+      "file_empty",
+    );
+    const page = { mediaType: "text/html", url: "data:text/html,<html>" };
+    expectProblem(await refused(url(), withFile(page)), 415, "file_type_unsupported");
+    expectProblem(await refused(url(), withFile({ url: PNG_URL }, 11)), 400, "parameter_invalid");
+  });
+
+  it("blank text with 400, and long text with 413, and creates no session", async () => {
     const session = newSession();
-    const withFile = {
-      ...one,
-      parts: [...one.parts, { type: "file", mediaType: "image/png", url: "data:," }],
-    };
-    expectProblem(await refused(url(), bodyOf(session, [withFile])), 400, "files_unsupported");
     expectProblem(await refused(url(), bodyOf(session, [userMessage(" ")])), 400, "message_blank");
     expectProblem(await refused(url(), bodyOf(session, [userMessage("x".repeat(32_769))])), 413);
     expectProblem(await refused(url(), bodyOf(session, [one], { rig: "no/model" })), 400, "unknown_model");
@@ -235,7 +304,7 @@ describe("POST /api/ai-sdk/chat rejects", () => {
     const plain = { body: text, headers: { "content-type": "text/plain" } };
     expectProblem(await refused(url(), undefined, plain), 415, "media_type_unsupported");
     const huge = bodyOf(newSession(), [userMessage("x".repeat(17 * 1024 * 1024 + 1000)), one]);
-    expect(expectProblem(await refused(url(), huge), 413, "body_too_large")).toContain("AI SDK");
+    expect(expectProblem(await refused(url(), huge), 413, "body_too_large")).toContain("send only new ones");
   });
 
   it("the message of another session and of an answer with a Conflict", async () => {

@@ -256,8 +256,12 @@ describe("a tool that runs in the client", () => {
     expect([answer.status, answer.text]).toEqual([200, expect.any(String)]);
   });
 
-  it.each(["order_tea", "constructor", "toString"])("may be called %s", async (tool) => {
-    const { asked } = await waiting(url(), tool, { client_tools: { [tool]: WHERE } });
+  it.each([
+    ["order_tea", "order_tea"],
+    ["constructor", "_constructor"],
+    ["toString", "_toString"],
+  ])("may be called %s: a model sees %s", async (tool, offered) => {
+    const { asked } = await waiting(url(), offered, { client_tools: { [tool]: WHERE } });
     expect(asked).toMatchObject({ kind: "client_tool", tool });
   });
 

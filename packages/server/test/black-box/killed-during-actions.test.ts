@@ -3,7 +3,7 @@
 import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
-import { callKey } from "../../src/turns/tool-calls.ts";
+import { callKey } from "@colloquy/engine/internal/turns/tool-calls";
 import { decide, list, waiting } from "./approvals.ts";
 import { newSession, send, state, whenIdle } from "./client.ts";
 import { Program } from "./server.ts";

@@ -9,7 +9,7 @@ describe("GET /api/control/apps", () => {
     const session = newSession();
     const answer = await send(url(), "GET", "/api/control/apps", { session });
     expect(answer.status).toBe(200);
-    expect(answer.json()).toEqual([{ name: "default" }]);
+    expect(answer.json()).toEqual([{ name: "default", suggestions: expect.any(Array) }]);
     expect((await send(url(), "GET", `/api/sessions/${session}`)).status).toBe(200);
   });
 

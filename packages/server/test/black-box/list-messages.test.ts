@@ -42,6 +42,7 @@ describe("GET /api/sessions/{id}/messages", () => {
         {
           id: expect.any(String),
           name: "calculator",
+          title: "Calculator",
           arguments: { expression: "12 * 7" },
           status: "complete",
           text_offset: 0,
@@ -76,7 +77,7 @@ describe("GET /api/sessions/{id}/messages", () => {
     expect(paged).toEqual(all);
   });
 
-  it.each(["after=nonsense", "limit=0", "limit=-1", "limit=1001", "limit=1&limit=2"])(
+  it.each(["after=nonsense", "limit=0", "limit=-1", "limit=1001", "limit=1&limit=2", "include=tools"])(
     "rejects ?%s with 400",
     async (query) => {
       const session = newSession();

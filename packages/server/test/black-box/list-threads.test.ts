@@ -87,6 +87,10 @@ describe("GET /api/sessions", () => {
     "public_key=a&limit=0",
     "public_key=a&limit=201",
     "public_key=a&limit=x",
+    "public_key=a&limit=1.5",
+    "public_key=a&limit=0x10",
+    "public_key=a&limit=1&limit=2",
+    `public_key=${"k".repeat(129)}`,
     "public_key=a&cursor=nonsense",
   ])("rejects ?%s with 400", async (query) => {
     expectProblem(await send(url(), "GET", `/api/sessions?${query}`, { session: newSession() }), 400);

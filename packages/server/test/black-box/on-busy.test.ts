@@ -43,3 +43,75 @@ describe('onBusy "interrupt"', () => {
     expect(done.messages[3]?.content).toContain("4");
   });
 });
+
+describe('onBusy "steer"', () => {
+  const url = useService(config("steer"));
+
+  it("lets the turn in progress read the message, and says so in the App's descriptor", async () => {
+    const session = newSession();
+    await chat(url(), session, "count to 300");
+    await expect.poll(async () => (await state(url(), session)).messages[1]?.content).toContain("2");
+    const taken = await chat(url(), session, "what is 2 + 2?");
+    expect(taken.messages[2]).toMatchObject({ status: "queued", steering: { status: "pending" } });
+    const done = await whenIdle(url(), session);
+    expect(done.messages.map(({ sender, status, turn }) => `${turn} ${sender} ${status}`)).toEqual([
+      "1 user complete",
+      "1 agent complete",
+      "1 user complete",
+      "1 agent complete",
+    ]);
+    expect(done.messages[2]?.steering).toEqual({ status: "read", step: 2 });
+    expect(done.messages[3]?.content).toContain("4");
+    const apps = await send(url(), "GET", "/api/control/apps", { session });
+    expect(await apps.json()).toMatchObject([{ name: "default", on_busy: "steer" }]);
+  });
+});
+
+describe("the parameter `busy`", () => {
+  const url = useService(config("enqueue"));
+  const refusing = useService(config("reject"));
+  const steering = useService(config("steer"));
+
+  it("steers in an App that queues, from the query or the body", async () => {
+    const session = newSession();
+    await chat(url(), session, "count to 300");
+    await expect.poll(async () => (await state(url(), session)).messages[1]?.content).toContain("2");
+    await send(url(), "POST", "/api/chat?message=hello&busy=steer", { session });
+    await send(url(), "POST", "/api/chat", { session, json: { message: "cite a source", busy: "steer" } });
+    const done = await whenIdle(url(), session);
+    expect(done.messages.map(({ steering: one }) => one?.status)).toEqual([
+      undefined,
+      undefined,
+      "read",
+      "read",
+      undefined,
+    ]);
+  });
+
+  it("queues in an App that steers", async () => {
+    const session = newSession();
+    await chat(steering(), session, "count to 300");
+    await send(steering(), "POST", "/api/chat?message=hello&busy=enqueue", { session });
+    const { messages } = await state(steering(), session);
+    expect(messages.at(-1)).toMatchObject({ status: "queued", turn: 2 });
+    expect(messages.at(-1)?.steering).toBeUndefined();
+    await send(steering(), "POST", "/api/interrupt", { session });
+  });
+
+  it("does not change an App that rejects", async () => {
+    const session = newSession();
+    await chat(refusing(), session, "count to 300");
+    for (const busy of ["steer", "enqueue"])
+      expectProblem(
+        await send(refusing(), "POST", `/api/chat?message=hello&busy=${busy}`, { session }),
+        409,
+        "session_busy",
+      );
+    await send(refusing(), "POST", "/api/interrupt", { session });
+  });
+
+  it("is refused with another value", async () => {
+    const session = newSession();
+    expectProblem(await send(url(), "POST", "/api/chat?message=hello&busy=interrupt", { session }), 400);
+  });
+});

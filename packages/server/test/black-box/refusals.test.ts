@@ -65,7 +65,7 @@ describe.each(OPERATIONS.filter(({ byPath }) => byPath))("$name", (operation) =>
     await expectUnknown(session);
   });
 
-  it.each(["nonsense", "00000000-0000-0000-0000-000000000000", "%20"])(
+  it.each(["nonsense", "00000000-0000-0000-0000-000000000000", "%20", "a".repeat(5000)])(
     "rejects the id %s with 400",
     async (id) => {
       expectProblem(await perform(url(), operation, id), 400);

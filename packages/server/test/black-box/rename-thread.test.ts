@@ -61,7 +61,11 @@ describe("PATCH /api/sessions/{id}", () => {
 
   it.each([
     { title: "" },
-    { title: "   " },
+    { title: " \n\t " },
+    { title: "\u0007\u200b\u2060" },
+    { title: "\u3164\u2800\u115f" },
+    { title: "\u034f\ufe0f\u0301" },
+    { title: ["a"] },
     { title: "x".repeat(201) },
     { title: "👍".repeat(201) },
     { title: 7 },
@@ -75,8 +79,10 @@ describe("PATCH /api/sessions/{id}", () => {
     expect((await thread(url(), session)).title).toBe("New Chat");
   });
 
-  it("requires a body, else 400", async () => {
-    expectProblem(await send(url(), "PATCH", `/api/sessions/${await created()}`), 400);
+  it("requires a body, else 400, before it looks for the session", async () => {
+    expectProblem(await send(url(), "PATCH", `/api/sessions/${await created()}`), 400, "body_invalid");
+    const path = `/api/sessions/${newSession()}`;
+    expectProblem(await send(url(), "PATCH", path, { json: {} }), 400, "parameter_missing");
   });
 
   it.each(["ü", "👍"])("accepts 200 characters: %s", async (character) => {

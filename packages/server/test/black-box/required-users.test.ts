@@ -61,7 +61,14 @@ describe.each([
     const wallet = newWallet();
     const session = await conversation(app, wallet);
     const action = newSession();
-    const held = { session, action, title: "A title", clientId: "web" };
+    const held = {
+      session,
+      action,
+      answer: newSession(),
+      file: newSession(),
+      title: "A title",
+      clientId: "web",
+    };
     target = { app, rig: RIG, slot: "API_KEY", wallet, conversation: held };
   });
 

@@ -33,6 +33,25 @@ describe("GET /api/updates", () => {
     reader.leave();
   });
 
+  it("streams reasoning to those who ask, as the records have it afterwards", async () => {
+    const session = newSession();
+    const reader = await EventReader.connect(url(), session, { include: "reasoning" });
+    const without = await EventReader.connect(url(), session, { include: EVERYTHING });
+    await chat(url(), session, "think about tea");
+    await whenIdle(url(), session);
+    await caughtUp(reader, session);
+    await caughtUp(without, session);
+    const pieces = reader.events.flatMap(({ event }) => (event.type === "reasoning_delta" ? [event] : []));
+    expect(pieces.length).toBeGreaterThan(5);
+    const answer = await send(url(), "GET", `/api/sessions/${session}/messages?include=reasoning`);
+    const [, record] = answer.json() as { id: string; reasoning?: unknown }[];
+    expect(record?.reasoning).toEqual([{ step: 1, text: pieces.map(({ text }) => text).join("") }]);
+    expect(new Set(pieces.map(({ message_id }) => message_id))).toEqual(new Set([record?.id]));
+    expect(without.events.map(({ event }) => event.type)).not.toContain("reasoning_delta");
+    reader.leave();
+    without.leave();
+  });
+
   it("creates the session", async () => {
     const session = newSession();
     const reader = await EventReader.connect(url(), session);

@@ -144,6 +144,16 @@ describe("the conversation of a signed-in user", () => {
     expectProblem(await request("GET", "/api/sessions", newSession()), 400, "parameter_missing");
   });
 
+  it("is not one that only lists have used", async () => {
+    const [subject, session] = [randomUUID(), newSession()];
+    for (const path of ["/api/sessions", "/api/control/apps", "/api/control/models"])
+      expect((await request("GET", path, session, await as(subject))).status).toBe(200);
+    const listed = async () => (await request("GET", "/api/sessions", session, await as(subject))).json();
+    expect(await listed()).toEqual([]);
+    await request("GET", "/api/state", session, await as(subject));
+    expect(await listed()).toMatchObject([{ session_id: session }]);
+  });
+
   it("may be claimed while it has no owner, where the App permits it", async () => {
     const session = newSession();
     await chat(session);

@@ -1,8 +1,8 @@
 // `colloquy chat` in a pseudo terminal, with a real service and the demo model.
 
 import { execFile } from "node:child_process";
-import { mkdir, stat } from "node:fs/promises";
-import { dirname } from "node:path";
+import { mkdir, stat, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { PROMPT, useSeats } from "./terminals.ts";
@@ -52,6 +52,29 @@ it("stops the answer on Ctrl-C even while the conversation is being saved", asyn
   user.type(CTRL_C);
   await user.shows("(interrupted)");
   expect(user.text).not.toContain("(canceled)");
+});
+
+it("attaches files, which edits and repeated answers keep", async () => {
+  const user = openTerminal(["chat"]);
+  await user.shows(PROMPT);
+  const path = join(service.directory, "my notes.md");
+  await writeFile(path, "# Notes");
+  user.enter(`/attach ${path}.missing`);
+  await user.shows("there is no such file or directory");
+  user.enter(`/attach '${path}'`);
+  await user.shows("my notes.md goes with your next message.");
+  user.enter("count to 3");
+  await user.shows(/\n1 2 3\n>$/);
+  user.enter("/edit count to 4");
+  await user.shows(/\n1 2 3 4\n>$/);
+  const { messages } = await service.client.getState(await lastId());
+  expect(messages.map(({ attachments }) => attachments?.map(({ name }) => name))).toEqual([
+    ["my notes.md"],
+    undefined,
+  ]);
+  user.enter("next");
+  await user.shows(/You said[^>]*\n>$/);
+  expect((await service.client.getState(await lastId())).messages[2]?.attachments).toBeUndefined();
 });
 
 it("has commands for models, titles, and to list, create and open conversations", async () => {
@@ -169,7 +192,7 @@ it("keeps pasted lines and Alt-Enter in one message, and drops control keys in a
   await user.shows("> one␤two");
   user.type("\u001B\r");
   user.enter("four");
-  await user.shows(/You said: "one[\s\S]*\n>$/);
+  await user.shows(/You said:\n\none[\s\S]*\n>$/);
   const { messages } = await client.getState(await lastId());
   expect(messages[0]?.content).toBe("one\ntwo\tthree[A\nfour");
 });

@@ -4,7 +4,7 @@ import { type TypedDataDefinition, verifyTypedData } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { type LocalChain, isWithoutChain, localChainId, startLocalChain } from "../local-chain.ts";
-import { ScriptedModel } from "../scripted-model.ts";
+import { ScriptedModel } from "@colloquy/testing/internal/models/scripted-model";
 import { PROMPT, useSeats } from "./terminals.ts";
 import { Service } from "./service.ts";
 import { CTRL_C } from "./terminal.ts";

@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { FILES as SAMPLES } from "@colloquy/engine/internal/files/testing/sample-files";
 import { recordedRun } from "../../src/cli/testing/recorded-run.ts";
 import { findFreePort } from "../../torture/harness/server-process.ts";
 import { isWithoutPostgres } from "../postgres-server.ts";
@@ -24,8 +25,8 @@ const FILES = ["session.jsonl", "wallet.jsonl", "alice.jsonl"];
 const DATA = "/var/lib/colloquy";
 const KEY_ID = /(?<=keys (?:rotate|revoke) )\S+/;
 const SESSION_ID = "3c9d2f4e-5a61-4b7c-8d90-a1b2c3d4e5f6";
-/** Examples that run until they are stopped, or need a running service. */
-const LASTING = [/colloquy (?:serve|dev|reload)\b/, /^colloquy chat$/, /^colloquy chat --url/];
+/** Examples that run until they are stopped. */
+const LASTING = [/colloquy (?:serve|dev)\b/, /^colloquy chat$/, /^colloquy chat --url/];
 
 /**
  * Returns the lines below `Example:` or `Examples:` of a command and its subcommands, without explanations.
@@ -68,6 +69,7 @@ beforeAll(async () => {
   };
   service = await Service.start({ config, environment: { COLLOQUY_ADMIN_KEY: ADMIN_KEY } });
   await writeFile(join(service.directory, "staging.json"), JSON.stringify(config));
+  await writeFile(join(service.directory, "photo.jpg"), SAMPLES.jpeg);
   const erased = { at: "2026-11-21T09:00:00.000Z", owner: null, public_key: WALLET, app: null };
   await writeFile(join(service.directory, "colloquy.log"), JSON.stringify({ erased }));
   // Stubs of programs that the examples call.
@@ -133,7 +135,7 @@ async function filledIn(example: string): Promise<string> {
 it("exist for every command", () => {
   const commands = new Set(ALL.flatMap((example) => /\bcolloquy ([a-z]+)/.exec(example)?.[1] ?? []));
   const names =
-    "audit chat check completion dev doctor export import keys migrate reload secrets serve sessions users".split(
+    "acp audit chat check completion dev doctor export feedback import keys migrate schema secrets seed serve sessions users".split(
       " ",
     );
   expect([...commands].toSorted()).toEqual(names);
@@ -190,13 +192,6 @@ describe("long-running examples", () => {
     await whileServing(line, variables, async (address) => {
       expect(new URL(address).port).toBe(port);
       expect((await fetch(`${address}/healthz`)).status).toBe(200);
-    });
-  });
-
-  it.each(OTHERS.filter((example) => example.startsWith("colloquy reload")))("%s", async (example) => {
-    const { data, variables } = await freshPlace();
-    await whileServing("colloquy serve", variables, async () => {
-      expect(await type(example.replace(DATA, data), variables)).toMatchObject({ code: 0 });
     });
   });
 

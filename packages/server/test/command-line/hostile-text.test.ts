@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { FaultProxy } from "../../../client/test/fault-proxy.ts";
-import { ScriptedModel } from "../scripted-model.ts";
+import { ScriptedModel } from "@colloquy/testing/internal/models/scripted-model";
 import { PROMPT, useSeats } from "./terminals.ts";
 import { Service } from "./service.ts";
 import { CTRL_C } from "./terminal.ts";

@@ -1,6 +1,8 @@
 // `colloquy chat "…"`: one question, one answer, in a pipe or at a terminal.
 
 import { execFile } from "node:child_process";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { BARE_ENVIRONMENT } from "../bare-environment.ts";
@@ -28,7 +30,25 @@ it("prints only the answer, for an argument or piped input", async () => {
   expect(await run(["chat", "what is 12 * 7?"])).toEqual({ code: 0, output: "12 * 7 = 84.\n", errors: "" });
   expect(await run(["chat"], "count to 4\n")).toEqual({ code: 0, output: "1 2 3 4\n", errors: "" });
   const both = await run(["chat", "Say this"], "and that\n");
-  expect(both.output).toContain('"Say this\n\nand that"');
+  expect(both.output).toContain("You said:\n\nSay this\n\nand that");
+});
+
+it("--attach sends files with the question", async () => {
+  const path = join(service.directory, "Grüße.csv");
+  await writeFile(path, "a;b\n1;2\n");
+  expect(await run(["chat", "--attach", path, "--attach", path, "Read this"])).toMatchObject({
+    code: 0,
+    errors: "",
+  });
+  const { messages } = await service.client.getState(await lastId());
+  const file = { name: "Grüße.csv", media_type: "text/csv", bytes: 8 };
+  expect(messages[0]?.attachments).toMatchObject([file, file]);
+  const missing = await run(["chat", "Read this", "--attach", `${path}.missing`]);
+  expect(missing).toMatchObject({ code: 1, output: "" });
+  expect(missing.errors).toMatch(
+    /^Colloquy: The file .*missing cannot be used: there is no such file[^\n]*\n$/,
+  );
+  expect((await run(["chat", "--attach", path], "")).code).toBe(2);
 });
 
 it("--json prints each event as a line, to the end of the turn", async () => {

@@ -5,11 +5,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import { type Client, createClient } from "@colloquy/client";
-import { openAdministration } from "../../src/wiring/administration.ts";
+import { openLocalStore } from "../../src/wiring/local-store.ts";
 import { recordedRun, type RecordedRun } from "../../src/cli/testing/recorded-run.ts";
-import { readEnvironment } from "../../src/config/environment.ts";
-import { loadConfig } from "../../src/config/load-config.ts";
-import type { Logger } from "../../src/core/ports/driven/logger.ts";
+import { loadConfig, readBackend } from "../../src/config/load-config.ts";
+import type { Logger } from "@colloquy/engine/internal/core/ports/driven/logger";
 import { buildServer, type ColloquyServer } from "../../src/wiring/server.ts";
 import { findFreePort } from "../../torture/harness/server-process.ts";
 
@@ -92,12 +91,9 @@ export class Service {
       environment,
       loadConfig: () => loadConfig({ environment, workingDirectory }),
       localServices: () => import("../../src/wiring/local-service.ts"),
-      openAdministration: (need) => {
-        const { settings, secretKey, databaseUrl } = readEnvironment(environment, workingDirectory);
-        return openAdministration(
-          { ...settings, secretKey, databaseUrl: databaseUrl?.reveal() ?? null },
-          need,
-        );
+      openLocalStore: async (need) => {
+        const { settings, secretKey, backend, files } = await readBackend(environment, workingDirectory);
+        return await openLocalStore({ ...settings, secretKey, backend, files }, need);
       },
     });
   }

@@ -2,16 +2,17 @@
 
 import { execFile, spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { chmod, cp, mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
+import { chmod, copyFile, cp, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join, matchesGlob, relative } from "node:path";
 import { createInterface } from "node:readline";
 import { promisify } from "node:util";
 import { validate } from "dockerfile-utils";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { installedMegabytes, MOST_MEGABYTES } from "../../../../scripts/stats/installations.ts";
+import { installedMegabytes, MOST_MEGABYTES } from "../../../../test/installations.ts";
 import { expectSnapshot, newSession, send } from "../black-box/client.ts";
 import { findFreePort } from "../../torture/harness/server-process.ts";
+import { findProgram, isWithout } from "../programs.ts";
 import {
   commandOf,
   dockerfileText,
@@ -27,7 +28,7 @@ const isRoot = process.getuid?.() === 0;
 /** Contained in every Debian image: the C library, and what the package manager is linked to. */
 const IN_DEBIAN = ["libc6", "libgcc-s1", "libstdc++6"];
 
-describe("the Dockerfile", () => {
+describe("the Dockerfile", async () => {
   let folder: string;
   let image: string;
   let last: readonly Instruction[];
@@ -92,6 +93,67 @@ describe("the Dockerfile", () => {
     expect(await isAlive()).toBe(false);
   }, 60_000);
 
+  it.skipIf(!isRoot || (await isWithout("tini", "unshare", "setpriv")))(
+    "reaps ended children of MCP servers, hides its environment from them, and stops on SIGTERM",
+    async () => {
+      const place = join(folder, "process-one");
+      await mkdir(place);
+      const { uid, gid } = userOf(last);
+      await run("chown", [`${uid}:${gid}`, place]);
+      const init = join(place, "bin");
+      await mkdir(init);
+      await copyFile((await findProgram("tini"))!, join(init, "tini"));
+      const [, mode = "755"] = /chmod (\d+) \/usr\/bin\/tini/.exec(restsOf(last, "RUN").join(" ")) ?? [];
+      await chmod(join(init, "tini"), Number.parseInt(mode, 8));
+      await writeFile(join(place, "spy.cjs"), SPY);
+      const spy = { command: "node", args: [join(place, "spy.cjs"), place] };
+      const apps = { default: { models: ["demo/assistant"], mcp: { spy } } };
+      await writeFile(join(place, "colloquy.config.json"), JSON.stringify({ apps }));
+
+      const environment = environmentOf(last, folder);
+      // Like some runtimes, setpriv leaves the first program capabilities, and the kernel takes them at the next.
+      const command = [...commandOf(restsOf(last, "ENTRYPOINT")[0]!), ...commandOf(restsOf(last, "CMD")[0]!)];
+      const child = spawn(
+        (await findProgram("unshare"))!,
+        ["--pid", "--fork", "--mount-proc", "setpriv"].concat(
+          [`--reuid=${uid}`, `--regid=${gid}`, "--clear-groups"],
+          command,
+        ),
+        {
+          cwd: image,
+          env: {
+            ...environment,
+            PATH: `${init}:${environment["PATH"]}`,
+            HOST: "127.0.0.1",
+            PORT: "0",
+            COLLOQUY_DATA_DIR: place,
+            COLLOQUY_CONFIG: join(place, "colloquy.config.json"),
+            COLLOQUY_ADMIN_KEY: SECRET,
+          },
+          stdio: ["ignore", "pipe", "inherit"],
+        },
+      );
+      const ended = once(child, "exit");
+      const processOne = async () =>
+        Number(await readFile(`/proc/${child.pid}/task/${child.pid}/children`, "utf8"));
+      try {
+        await send(await listening(child), "POST", "/api/chat?message=hello", { session: newSession() });
+        const seen = async () => JSON.parse(await readFile(join(place, "seen"), "utf8")) as unknown;
+        await expect.poll(() => seen().catch(() => null), { timeout: 20_000 }).not.toBeNull();
+        // Process 1 is tini, process 2 the service, process 3 the tool server, which was given nothing.
+        expect(await seen()).toEqual({ 1: "EACCES", 2: "nothing", own: "nothing" });
+        const isReaped = async () => await readFile(join(place, "reaped"), "utf8").catch(() => null);
+        await expect.poll(isReaped, { timeout: 20_000 }).toBe("the orphan");
+        process.kill(await processOne(), "SIGTERM");
+        expect(await ended).toEqual([0, null]);
+      } finally {
+        if (child.exitCode === null) process.kill(await processOne(), "SIGKILL");
+        await ended;
+      }
+    },
+    60_000,
+  );
+
   it("leaves tests and their dependencies out of the image", async () => {
     const { stdout } = await run("find", [image, "-name", "vitest", "-o", "-name", "*.test.ts"]);
     expect(stdout.split("\n").filter((path) => /\/vitest$|\/packages\//.test(path))).toEqual([]);
@@ -122,6 +184,37 @@ describe("the Dockerfile", () => {
     expect(missing).toEqual([]);
   });
 });
+
+const SECRET = "the-admins-key-0123456789abcdef";
+
+/**
+ * Notes which environments contain the secret. Then leaves a process without its parent, and notes when that one
+ * is gone from the process table.
+ */
+const SPY = `
+  const { existsSync, readFileSync, renameSync, writeFileSync } = require("node:fs");
+  const { execFileSync } = require("node:child_process");
+  const place = process.argv[2] + "/";
+  const look = (pid) => {
+    try {
+      return readFileSync("/proc/" + pid + "/environ", "latin1").includes(${JSON.stringify(SECRET)}) ? "secret" : "nothing";
+    } catch (error) {
+      return error.code;
+    }
+  };
+  const note = (name, text) => {
+    writeFileSync(place + name + ".new", text);
+    renameSync(place + name + ".new", place + name);
+  };
+  note("seen", JSON.stringify({ 1: look(1), [process.ppid]: look(process.ppid), own: look("self") }));
+  const orphan = execFileSync("sh", ["-c", "true >/dev/null & echo $!"], { encoding: "latin1" }).trim();
+  const timer = setInterval(() => {
+    if (existsSync("/proc/" + orphan)) return;
+    clearInterval(timer);
+    note("reaped", "the orphan");
+  }, 10);
+  process.stdin.resume();
+`;
 
 /** Debian packages of libraries that Node may be linked to. */
 const PACKAGES: Readonly<Record<string, string>> = {
@@ -211,9 +304,13 @@ async function runHealthCheck(
   );
 }
 
-async function listening(child: ChildProcess): Promise<void> {
+/** Resolves with the address of the service when it accepts requests. */
+async function listening(child: ChildProcess): Promise<string> {
+  let address = "";
   for await (const line of createInterface(child.stdout!)) {
-    if (line.includes('"listening"')) break;
+    address = /"address":"([^"]+)"/.exec(line)?.[1] ?? "";
+    if (address !== "") break;
   }
   child.stdout!.resume();
+  return address;
 }

@@ -59,7 +59,9 @@ export class Nginx {
     const child = spawn(program, ["-p", folder, "-c", join(folder, "nginx.conf"), "-g", "daemon off;"], {
       stdio: "ignore",
     });
-    process.once("exit", () => child.kill("SIGKILL"));
+    const end = (): void => void child.kill("SIGKILL");
+    process.once("exit", end);
+    child.once("exit", () => process.off("exit", end));
     const nginx = new Nginx(`http://127.0.0.1:${port}`, folder, child);
     await nginx.#listening(port);
     leaveUnchecked(nginx.url);

@@ -4,7 +4,7 @@
 import { randomUUID } from "node:crypto";
 import type { ServerResponse } from "node:http";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { ScriptedMcp, sendResult, type McpRequest } from "../../src/tools/mcp/testing/scripted-mcp.ts";
+import { ScriptedMcp, sendResult, type McpRequest } from "@colloquy/mcp/internal/testing/scripted-mcp";
 import { chat, whenIdle } from "../black-box/client.ts";
 import { Program } from "../black-box/server.ts";
 import { ProviderServer, writeEvents } from "../provider-server.ts";

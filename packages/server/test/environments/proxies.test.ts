@@ -8,7 +8,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { createTestCertificate } from "../../src/tools/outbound/testing/test-certificate.ts";
+import { createTestCertificate } from "@colloquy/engine/internal/tools/outbound/testing/test-certificate";
 import { newSession, send, whenIdle } from "../black-box/client.ts";
 import { EventReader } from "../black-box/event-reader.ts";
 import { endProcess, listening, startIn, type Listening } from "../watched-process.ts";

@@ -4,13 +4,15 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { AppSettings } from "../../src/core/app-settings.ts";
-import { Hidden } from "../../src/core/hidden.ts";
-import { httpServer } from "../../src/tools/mcp/testing/opened-mcp.ts";
-import { ScriptedMcp } from "../../src/tools/mcp/testing/scripted-mcp.ts";
+import type { AppSettings } from "@colloquy/engine/internal/core/app-settings";
+import { mcp } from "@colloquy/mcp/internal/plugin";
+import { openapi } from "@colloquy/openapi/internal/plugin";
+import { sourceSettings } from "@colloquy/engine/internal/tools/testing/source-settings";
+import { httpServer } from "@colloquy/mcp/internal/testing/opened-mcp";
+import { ScriptedMcp } from "@colloquy/mcp/internal/testing/scripted-mcp";
 
 export interface AppServers {
-  readonly settings: Pick<AppSettings["tools"], "mcp" | "openapi">;
+  readonly settings: Pick<AppSettings["tools"], "sources">;
   close(): Promise<void>;
 }
 
@@ -34,9 +36,11 @@ export async function startAppServers(
   slot: string,
 ): Promise<AppServers> {
   const headers = { Authorization: `Bearer {{secret.${slot}}}` };
-  const mcp = await new ScriptedMcp().start();
-  mcp.tools = [{ name: "look", inputSchema: { type: "object", properties: { about: { type: "string" } } } }];
-  mcp.call = (request) => ({
+  const server = await new ScriptedMcp().start();
+  server.tools = [
+    { name: "look", inputSchema: { type: "object", properties: { about: { type: "string" } } } },
+  ];
+  server.call = (request) => ({
     content: [{ type: "text", text: `${texts.mcp} ${request.headers.authorization}` }],
   });
   const orders = createServer(({ url, headers: sent }, response) => {
@@ -49,13 +53,15 @@ export async function startAppServers(
   const document = `${baseURL}/document.json`;
   return {
     settings: {
-      mcp: { desk: httpServer(mcp.url, headers) },
-      openapi: { shop: { document, baseURL, operations: null, headers: new Hidden(headers) } },
+      sources: [
+        sourceSettings(mcp, "desk", httpServer(server.url, headers)),
+        sourceSettings(openapi, "shop", { document, baseURL, headers }),
+      ],
     },
     close: async () => {
       orders.closeAllConnections();
       orders.close();
-      await mcp.stop();
+      await server.stop();
     },
   };
 }

@@ -32,14 +32,19 @@ export interface ClassifiedOperation {
   readonly path: (target: Target) => string;
   readonly call?: Call;
   readonly body?: (target: Target) => unknown;
+  readonly headers?: (target: Target) => NonNullable<Call["headers"]>;
   /** True if the response is an event stream. */
   readonly streams?: true;
   /** Status for callers with access, if it is not 200. */
   readonly allowed?: number;
   /** True if a `user` operation concerns a session, so that a key of another App is refused. */
   readonly isOnSession?: true;
+  /** True if a refusal of the session is the error of a tool in a response with 200. */
+  readonly refusesInBody?: true;
   /** True if the operation deletes the session. */
   readonly removes?: true;
+  /** True to send the request without `X-Session-Id`. */
+  readonly hasNoSession?: true;
 }
 
 /** A Sign-In with Ethereum message for another domain. */
@@ -79,6 +84,11 @@ export const OPERATIONS: Readonly<Record<string, ClassifiedOperation>> = {
     class: "session",
     path: ({ conversation: { session } }) => `/api/sessions/${session}/pin`,
   },
+  "PUT /api/sessions/{id}/messages/{message_id}/feedback": {
+    class: "session",
+    path: ({ conversation: { session, answer } }) => `/api/sessions/${session}/messages/${answer}/feedback`,
+    body: () => ({ score: 1 }),
+  },
   "POST /api/sessions/{id}/fork": {
     class: "app",
     path: ({ conversation: { session } }) => `/api/sessions/${session}/fork`,
@@ -92,6 +102,16 @@ export const OPERATIONS: Readonly<Record<string, ClassifiedOperation>> = {
   "GET /api/sessions/{id}/messages": {
     class: "session",
     path: ({ conversation: { session } }) => `/api/sessions/${session}/messages`,
+  },
+  "GET /api/search": { class: "session", path: () => "/api/search?q=transfer" },
+  "POST /api/files": {
+    class: "app",
+    path: ({ app }) => `/api/files?app=${app}`,
+    call: { body: "tea", headers: { "Content-Type": "text/plain" } },
+  },
+  "GET /api/files/{id}": {
+    class: "session",
+    path: ({ conversation: { file } }) => `/api/files/${file}`,
   },
   "POST /api/chat": {
     class: "app",
@@ -117,9 +137,98 @@ export const OPERATIONS: Readonly<Record<string, ClassifiedOperation>> = {
     class: "session",
     path: ({ conversation: { session } }) => `/api/ai-sdk/chat/${session}/messages`,
   },
+  "POST /api/ag-ui": {
+    class: "app",
+    path: ({ app }) => `/api/ag-ui?app=${app}`,
+    body: ({ conversation: { session } }) => ({
+      threadId: session,
+      runId: "run",
+      messages: [{ id: randomUUID(), role: "user", content: "hello" }],
+    }),
+  },
+  "GET /v1/models": { class: "key", path: () => "/v1/models" },
+  "GET /v1/models/{model}": { class: "key", path: () => "/v1/models/default" },
+  "POST /v1/chat/completions": {
+    class: "app",
+    path: () => "/v1/chat/completions",
+    body: ({ app, conversation: { session } }) => ({
+      model: app,
+      messages: [{ role: "user", content: "hello" }],
+      metadata: { conversation_id: `conv_${session}` },
+    }),
+  },
+  "POST /v1/responses": {
+    class: "app",
+    path: () => "/v1/responses",
+    body: ({ app, conversation: { session } }) => ({
+      model: app,
+      conversation: `conv_${session}`,
+      input: "hello",
+    }),
+  },
+  "GET /v1/files/{id}": { class: "session", path: filePath },
+  "GET /v1/files/{id}/content": { class: "session", path: (target) => `${filePath(target)}/content` },
+  "GET /v1/responses/{id}": { class: "session", path: responsePath },
+  "GET /v1/responses/{id}/input_items": {
+    class: "session",
+    path: (target) => `${responsePath(target)}/input_items`,
+  },
+  "POST /v1/responses/{id}/cancel": { class: "session", path: (target) => `${responsePath(target)}/cancel` },
+  "DELETE /v1/responses/{id}": { class: "session", path: responsePath, removes: true },
+  "POST /v1/conversations": {
+    class: "session",
+    path: () => "/v1/conversations",
+    body: () => ({}),
+    headers: ({ conversation: { session } }) => ({ "X-Conversation-Id": `conv_${session}` }),
+  },
+  "GET /v1/conversations/{id}": { class: "session", path: conversationPath },
+  "POST /v1/conversations/{id}": { class: "session", path: conversationPath, body: () => ({ metadata: {} }) },
+  "DELETE /v1/conversations/{id}": { class: "session", path: conversationPath, removes: true },
+  "GET /v1/conversations/{id}/items": {
+    class: "session",
+    path: (target) => `${conversationPath(target)}/items?limit=100`,
+  },
+  "POST /v1/conversations/{id}/items": {
+    class: "session",
+    path: (target) => `${conversationPath(target)}/items`,
+    body: () => ({ items: [{ role: "user", content: "hello" }] }),
+  },
+  "GET /v1/conversations/{id}/items/{item}": {
+    class: "session",
+    path: (target) => `${conversationPath(target)}/items/none`,
+    allowed: 404,
+  },
+  "DELETE /v1/conversations/{id}/items/{item}": {
+    class: "session",
+    path: (target) => `${conversationPath(target)}/items/none`,
+    allowed: 400,
+  },
+  "POST /mcp": {
+    class: "app",
+    refusesInBody: true,
+    path: ({ app }) => `/mcp?app=${app}`,
+    body: ({ conversation: { session } }) => ({
+      jsonrpc: "2.0",
+      id: 1,
+      method: "tools/call",
+      params: { name: "get_conversation", arguments: { session_id: session } },
+    }),
+  },
+  // Of the default App, which has no users.
+  "GET /.well-known/oauth-protected-resource": {
+    class: "public",
+    path: () => "/.well-known/oauth-protected-resource",
+    allowed: 404,
+  },
+  "GET /.well-known/oauth-protected-resource/mcp": {
+    class: "public",
+    path: () => "/.well-known/oauth-protected-resource/mcp",
+    allowed: 404,
+  },
   "POST /api/auth/revoke": { class: "user", path: () => "/api/auth/revoke" },
   "GET /api/users/me/export": { class: "user", path: ({ app }) => `/api/users/me/export?app=${app}` },
   "DELETE /api/users/me": { class: "user", path: ({ app }) => `/api/users/me?app=${app}` },
+  "GET /api/page": { class: "public", path: ({ app }) => `/api/page?app=${app}` },
   "POST /api/auth/siwe/nonce": { class: "public", path: () => "/api/auth/siwe/nonce" },
   "POST /api/auth/siwe/verify": {
     class: "user",
@@ -187,8 +296,19 @@ export const OPERATIONS: Readonly<Record<string, ClassifiedOperation>> = {
   "GET /api/admin/usage": admin(() => "usage"),
   "GET /api/admin/latency": admin(() => "latency"),
   "GET /api/admin/audit": admin(() => "audit"),
+  "GET /api/admin/feedback": admin(() => "feedback"),
   "GET /api/admin/users/export": admin(() => "users/export?public_key=0xnobody"),
   "DELETE /api/admin/users": admin(() => "users?public_key=0xnobody"),
+};
+
+/** Operations of the plugin in echo-protocol.ts. */
+export const PLUGIN_OPERATIONS: Readonly<Record<string, ClassifiedOperation>> = {
+  "POST /echo/chat": {
+    class: "app",
+    path: () => "/echo/chat",
+    body: ({ app }) => ({ app, text: "hello" }),
+  },
+  "GET /echo/{id}": { class: "session", path: ({ conversation: { session } }) => `/echo/${session}` },
 };
 
 /** Routes that serve the OpenAPI document, which does not list them. They are `public`. */
@@ -208,6 +328,14 @@ function sessionPath({ conversation: { session } }: Target): string {
   return `sessions/${session}`;
 }
 
+/** Operations for approvers: the operations on actions, without a session. */
+export const APPROVER_OPERATIONS: Readonly<Record<string, ClassifiedOperation>> = Object.fromEntries(
+  ["GET /api/actions", "POST /api/actions/{id}"].map((name) => [
+    `${name} without X-Session-Id`,
+    { ...OPERATIONS[name]!, class: "user", hasNoSession: true },
+  ]),
+);
+
 function secretsPath({ app, conversation: { clientId } }: Target): string {
   return `/api/secrets?app=${app}&client_id=${clientId}`;
 }
@@ -226,4 +354,17 @@ export function expectedStatus(operation: ClassifiedOperation, caller: Caller, a
   if (caller === "other App's key") return operation.class === "key" ? 200 : 403;
   const needsKey = operation.class === "app" || (operation.class === "session" && app === "closed");
   return needsKey ? 401 : 200;
+}
+
+function filePath({ conversation: { session, file } }: Target): string {
+  const pack = (uuid: string): string => Buffer.from(uuid.replaceAll("-", ""), "hex").toString("base64url");
+  return `/v1/files/file-${pack(session)}${pack(file)}`;
+}
+
+function responsePath({ conversation: { session } }: Target): string {
+  return `/v1/responses/resp_${session}_1`;
+}
+
+function conversationPath({ conversation: { session } }: Target): string {
+  return `/v1/conversations/conv_${session}`;
 }

@@ -7,6 +7,10 @@ export interface Conversation {
   readonly session: string;
   /** Id of the approved action. */
   readonly action: string;
+  /** Id of the answer. */
+  readonly answer: string;
+  /** Id of the file of the message. */
+  readonly file: string;
   readonly title: string;
   readonly clientId: string;
 }
@@ -39,13 +43,21 @@ export async function holdConversation(options: {
   const schema = { type: "object", description: texts.message, required: ["answer"] };
   const more =
     wallet === null ? {} : { public_key: wallet, user_state: { note: texts.state }, response_schema: schema };
-  await request("POST", "/api/chat", { json: { app, message, client_id: clientId, ...more } });
+  const uploaded = await request("POST", `/api/files?app=${app}&name=${encodeURIComponent(message)}`, {
+    body: message,
+    headers: { "Content-Type": "text/plain" },
+  });
+  const { id: file } = uploaded.json() as { readonly id: string };
+  await request("POST", "/api/chat", {
+    json: { app, message, attachments: [file], client_id: clientId, ...more },
+  });
   let action: Action | undefined;
   while (action === undefined) [action] = (await request("GET", "/api/actions")).json() as readonly Action[];
   await request("POST", `/api/actions/${action.id}`, { json: { decision: "approve" } });
   // Wait for the answer.
-  await request("GET", "/api/state", { headers: { Prefer: "wait=20" } });
+  const idle = await request("GET", "/api/state", { headers: { Prefer: "wait=20" } });
+  const { messages } = idle.json() as { readonly messages: readonly { readonly id: string }[] };
   const title = wallet === null ? "Another conversation" : texts.title;
   await request("PATCH", `/api/sessions/${session}`, { json: { title } });
-  return { session, action: action.id, title, clientId };
+  return { session, action: action.id, answer: messages.at(-1)?.id ?? "", file, title, clientId };
 }

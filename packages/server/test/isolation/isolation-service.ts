@@ -3,21 +3,23 @@
 
 import { randomUUID } from "node:crypto";
 import { jsonSchema } from "ai";
-import { createSystemClock } from "../../src/wiring/clock.ts";
-import { KeyAdministration } from "../../src/apps/keys/key-administration.ts";
-import { formatKey, newKey } from "../../src/apps/keys/key-text.ts";
+import { createSystemClock } from "@colloquy/engine/internal/wiring/clock";
+import { KeyAdministration } from "@colloquy/engine/internal/apps/keys/key-administration";
+import { formatKey, newKey } from "@colloquy/engine/internal/apps/keys/key-text";
 import type { Config } from "../../src/config/config.ts";
 import { loadConfig } from "../../src/config/load-config.ts";
-import type { AppSettings, OwnTool } from "../../src/core/app-settings.ts";
-import type { Store } from "../../src/core/ports/driven/store.ts";
-import type { ToolContext } from "../../src/core/ports/driven/tool.ts";
+import type { AppSettings, OwnTool } from "@colloquy/engine/internal/core/app-settings";
+import type { Store } from "@colloquy/engine/internal/core/ports/driven/store";
+import type { ToolContext } from "@colloquy/engine/internal/core/ports/driven/tool";
 import { buildServer, type ColloquyServer } from "../../src/wiring/server.ts";
-import { openSqliteStore } from "../../src/store/sqlite/open.ts";
+import { openSqliteStore } from "@colloquy/engine/internal/store/sqlite/open";
 import { type AppServers, startAppServers } from "./app-servers.ts";
 import { newWallet } from "../black-box/client.ts";
+import { echoProtocol } from "./echo-protocol.ts";
 import { holdConversation, type Conversation } from "./conversation.ts";
 import { recordingLogger } from "./recording-logger.ts";
 import { RecordingModel } from "./recording-model.ts";
+import { servedBy } from "./served-by.ts";
 
 export const APPS = ["chatty", "closed"] as const;
 export type AppName = (typeof APPS)[number];
@@ -98,7 +100,12 @@ export async function startIsolationService(): Promise<IsolationService> {
     drafts.map(({ name, settings }, index) => [name, settings(base.default, servers[index]!)]),
   );
   const server = await buildServer(
-    { ...base.config, apps: { default: base.default, ...apps } },
+    {
+      ...base.config,
+      apps: { default: base.default, ...apps },
+      plugins: [...base.config.plugins, echoProtocol],
+      protocols: servedBy("default", ...APPS),
+    },
     {
       logger: recordingLogger(logged),
       onFatal,

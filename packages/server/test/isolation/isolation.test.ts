@@ -3,16 +3,20 @@
 // with `npx vitest run packages/server/test/isolation -u`.
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { Hidden } from "../../src/core/hidden.ts";
-import type { AdminService } from "../../src/core/ports/driving/admin-service.ts";
-import { testEdge } from "../../src/http/testing/edge.ts";
+import agUi from "@colloquy/ag-ui";
+import mcpServer from "@colloquy/mcp-server";
+import openai from "@colloquy/openai";
+import type { RouteAccess } from "../../src/http/access/route-access.ts";
+import { startEdges } from "../../src/http/testing/edge.ts";
 import { newWallet, send, type Call } from "../black-box/client.ts";
 import {
   DOCUMENT_ROUTES,
-  OPERATIONS,
+  OPERATIONS as OWN_OPERATIONS,
   expectedStatus,
   PAGE_ROUTES,
+  PLUGIN_OPERATIONS,
   type ClassifiedOperation,
+  type OperationClass,
   type Target,
 } from "./classified-operations.ts";
 import {
@@ -24,8 +28,13 @@ import {
   type Caller,
   type IsolationService,
 } from "./isolation-service.ts";
+import { echoProtocol } from "./echo-protocol.ts";
 import { renderMatrix, routesIn, type Row } from "./matrix.ts";
 import { sendOperation, type Answer } from "./sent-operation.ts";
+
+const { testEdge } = await startEdges();
+
+const OPERATIONS: Readonly<Record<string, ClassifiedOperation>> = { ...OWN_OPERATIONS, ...PLUGIN_OPERATIONS };
 
 const cells = APPS.flatMap((app) =>
   Object.keys(OPERATIONS).flatMap((name) => CALLERS.map((caller) => ({ app, name, caller }))),
@@ -114,16 +123,8 @@ describe("the list of operations", () => {
     expect(Object.keys(OPERATIONS).toSorted()).toEqual(documented.toSorted());
   });
 
-  it("covers every route of the service, with the undocumented ones", async () => {
-    const { app } = testEdge(
-      {},
-      null,
-      { console: "/nowhere", guide: "/nowhere" },
-      {
-        key: new Hidden(ADMIN_KEY),
-        service: {} as AdminService,
-      },
-    );
+  it("covers every registered route, also undocumented ones and those of plugins", async () => {
+    const { app } = everything();
     await app.ready();
     const routes = routesIn(app.printRoutes({ commonPrefix: false }));
     expect(routes).toContain("GET /api/sessions/{id}/messages");
@@ -131,7 +132,38 @@ describe("the list of operations", () => {
       [...Object.keys(OPERATIONS), ...DOCUMENT_ROUTES, ...PAGE_ROUTES].toSorted(),
     );
   });
+
+  it("classifies each operation as its route declares", async () => {
+    const { app } = everything();
+    const declared = new Map<string, RouteAccess | undefined>();
+    app.addHook("onRoute", ({ method, url, config }) => {
+      declared.set(`${[method].flat().join()} ${url.replaceAll(/:([a-z_]+)/g, "{$1}")}`, config?.access);
+    });
+    await app.ready();
+    const wrong = Object.entries(OPERATIONS).filter(
+      ([name, { class: of }]) => !classesOf(name, declared.get(name)).includes(of),
+    );
+    expect(wrong).toEqual([]);
+  });
 });
+
+/** The web server with every route that there can be. */
+function everything() {
+  const pages = { console: "/nowhere", guide: "/nowhere" };
+  return testEdge({}, { pages, hasAdmin: true, protocols: [echoProtocol, openai, agUi, mcpServer] });
+}
+
+/** Returns the classes that operations with this access may have. */
+function classesOf(name: string, access: RouteAccess | undefined): readonly OperationClass[] {
+  // The signature is the credential.
+  if (name === "POST /api/auth/siwe/verify") return access === "public" ? ["user"] : [];
+  if (access === undefined) return [];
+  if (typeof access === "string")
+    return [({ public: "public", token: "user", operator: "admin" } as const)[access]];
+  if (access.app === "opened") return ["key"];
+  if (access.app === "session") return access.needsKey === true ? ["app"] : ["session", "user"];
+  return access.scope === "read" ? ["app", "session", "user"] : ["app", "user"];
+}
 
 describe.each(cells)("$name on a session of $app, with $caller", ({ app, name, caller }) => {
   it("returns the expected status and leaks no text of another App", async () => {

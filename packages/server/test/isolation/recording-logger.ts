@@ -1,6 +1,6 @@
 // A logger that records each line as JSON, with text, stack and cause of errors.
 
-import type { Logger } from "../../src/core/ports/driven/logger.ts";
+import type { Logger } from "@colloquy/engine/internal/core/ports/driven/logger";
 
 export function recordingLogger(logged: string[]): Logger {
   const record = (fields: object, message: string): void => {

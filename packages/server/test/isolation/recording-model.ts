@@ -7,7 +7,7 @@ import type {
   LanguageModelV4StreamPart,
   LanguageModelV4StreamResult,
 } from "@ai-sdk/provider";
-import { USAGE } from "../scripted-model.ts";
+import { USAGE } from "@colloquy/testing/internal/models/scripted-model";
 
 export class RecordingModel implements LanguageModelV4 {
   readonly specificationVersion = "v4";

@@ -23,8 +23,8 @@ export async function sendOperation(
   const call: Call = {
     ...operation.call,
     ...(operation.body !== undefined && { json: operation.body(target) }),
-    session: target.conversation.session,
-    headers: { ...operation.call?.headers, ...headers },
+    ...(operation.hasNoSession !== true && { session: target.conversation.session }),
+    headers: { ...operation.call?.headers, ...operation.headers?.(target), ...headers },
   };
   const path = operation.path(target);
   if (operation.streams === true && method !== "HEAD") return await readStream(url, method, path, call);

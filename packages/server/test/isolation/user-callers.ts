@@ -1,13 +1,13 @@
 // A service whose Apps have signed-in users, and the callers that try to reach the data of one of them.
 
-import { createHash } from "node:crypto";
-import { KeyAdministration } from "../../src/apps/keys/key-administration.ts";
-import { WALLET_ISSUER } from "../../src/apps/users/wallet-tokens.ts";
-import type { AppSettings } from "../../src/core/app-settings.ts";
-import type { KeyScope } from "../../src/core/key-scopes.ts";
-import type { Store } from "../../src/core/ports/driven/store.ts";
-import { openSqliteStore } from "../../src/store/sqlite/open.ts";
-import { createSystemClock } from "../../src/wiring/clock.ts";
+import { createHash, randomUUID } from "node:crypto";
+import { KeyAdministration } from "@colloquy/engine/internal/apps/keys/key-administration";
+import { WALLET_ISSUER } from "@colloquy/engine/internal/apps/users/wallet-tokens";
+import type { AppSettings } from "@colloquy/engine/internal/core/app-settings";
+import type { KeyScope } from "@colloquy/engine/internal/core/key-scopes";
+import type { Store } from "@colloquy/engine/internal/core/ports/driven/store";
+import { openSqliteStore } from "@colloquy/engine/internal/store/sqlite/open";
+import { createSystemClock } from "@colloquy/engine/internal/wiring/clock";
 import { buildServer } from "../../src/wiring/server.ts";
 import { send, type Call } from "../black-box/client.ts";
 import { Issuer } from "../issuer.ts";
@@ -16,6 +16,7 @@ import { startAppServers } from "./app-servers.ts";
 import { holdConversation, type Conversation } from "./conversation.ts";
 import { baseConfig, draftApp } from "./isolation-service.ts";
 import { recordingLogger } from "./recording-logger.ts";
+import { servedBy } from "./served-by.ts";
 
 /** `shop` has users of an issuer, and wallets are claimed. In `club` wallets are proved, and are the users. */
 export const USER_APPS = ["shop", "club"] as const;
@@ -41,6 +42,7 @@ export type TokenCaller =
   | "anonymous"
   | "own token"
   | "other user"
+  | "approver"
   | "expired token"
   | "revoked token"
   | "own token of another App"
@@ -52,6 +54,7 @@ export const USER_CALLERS: readonly UserCaller[] = [
   "anonymous",
   "own token",
   "other user",
+  "approver",
   "expired token",
   "revoked token",
   "own token of another App",
@@ -60,7 +63,10 @@ export const USER_CALLERS: readonly UserCaller[] = [
   ...(Object.keys(KEYS) as KeyCaller[]),
 ];
 
-/** Returns the scopes of the caller's key; `null` without one. In `club`, tokens open no App, so those callers have its key. */
+/**
+ * Returns the scopes of the caller's key; `null` without one. In `club`, tokens open no App, so those callers
+ * have its key.
+ */
 export function scopesOf(caller: UserCaller, app: UserApp): readonly KeyScope[] | null {
   if (caller in KEYS) return KEYS[caller as KeyCaller];
   return app === "club" && caller !== "anonymous" ? APP_SCOPES : null;
@@ -105,12 +111,12 @@ export async function startUserService() {
   });
   const apps: Record<string, AppSettings> = {
     default: base.default,
-    shop: { ...drafts.shop.settings(base.default, servers.shop), users: users("shop") },
+    shop: withApprovers({ ...drafts.shop.settings(base.default, servers.shop), users: users("shop") }),
     club: { ...drafts.club.settings(base.default, servers.club), wallets: "proved" },
     members: { ...base.default, users: users("members") },
   };
   const server = await buildServer(
-    { ...base.config, apps },
+    { ...base.config, apps, protocols: servedBy("default", ...USER_APPS) },
     {
       logger: recordingLogger(logged),
       onFatal,
@@ -145,6 +151,8 @@ export async function startUserService() {
         return { ...key, ...bearer(await tokens.of(app, person)) };
       case "other user":
         return { ...key, ...bearer(await tokens.of(app, bob)) };
+      case "approver":
+        return { ...key, ...bearer(await tokens.ofApprover(app)) };
       case "expired token":
         return { ...key, ...bearer(expired[app]) };
       case "revoked token":
@@ -200,6 +208,13 @@ export async function startUserService() {
   };
 }
 
+/** Approvers are users with a role. The users of the conversations may decide too. */
+function withApprovers(settings: AppSettings): AppSettings {
+  const approvers = { claim: "role", values: ["approver"] };
+  const approvalTerms = { notes: { approvers, owner: "may" } } as const;
+  return { ...settings, tools: { ...settings.tools, approvalTerms } };
+}
+
 async function createKeys(store: Store, clock: { readonly now: () => number }) {
   const administration = new KeyAdministration({ store: store.keys, clock, apps: () => USER_APPS });
   const create = async (scopes: readonly KeyScope[]): Promise<string> => {
@@ -231,6 +246,21 @@ class Tokens {
   /** A token of the person as a user of another App, with the wallet. */
   async ofMembers({ subject, account }: Person): Promise<string> {
     return await this.#signIn(account, await this.#issuer.token(subject, "members"));
+  }
+
+  /** A token of another user, who is an approver in the App. `club` has no approvers, because its users are wallets. */
+  async ofApprover(app: UserApp): Promise<string> {
+    if (app === "club") return await this.#signIn(newAccount());
+    const exp = Math.floor(Date.now() / 1000) + 3600;
+    const claims = {
+      iss: this.#issuer.url,
+      aud: "shop",
+      sub: "zoe",
+      exp,
+      jti: randomUUID(),
+      role: "approver",
+    };
+    return await this.#issuer.sign(claims);
   }
 
   async withWallet(app: UserApp, { account }: Person): Promise<string> {

@@ -1,12 +1,18 @@
-// Signed-in users are isolated: every kind of caller tries every operation on what belongs to one user. The statuses are recorded in
-// users-matrix.md; update it with `npx vitest run packages/server/test/isolation -u`.
+// Signed-in users are isolated: every kind of caller tries every operation on what belongs to one user. The
+// statuses are recorded in users-matrix.md; update it with `npx vitest run packages/server/test/isolation
+// -u`.
 
 import { AuditPage, type AuditEntry } from "@colloquy/protocol";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { newSession, send, type Call } from "../black-box/client.ts";
 import { EventReader } from "../black-box/event-reader.ts";
 import { addressOfWallet, newAccount } from "../sign-in-messages.ts";
-import { OPERATIONS, type ClassifiedOperation, type Target } from "./classified-operations.ts";
+import {
+  APPROVER_OPERATIONS,
+  OPERATIONS as ALL_OPERATIONS,
+  type ClassifiedOperation,
+  type Target,
+} from "./classified-operations.ts";
 import { expectedForUser, isTheOwner } from "./expected-for-user.ts";
 import { renderMatrix, type Row } from "./matrix.ts";
 import { sendOperation, type Answer } from "./sent-operation.ts";
@@ -19,6 +25,11 @@ import {
   type UserCaller,
   type UserService,
 } from "./user-callers.ts";
+
+const OPERATIONS: Readonly<Record<string, ClassifiedOperation>> = {
+  ...ALL_OPERATIONS,
+  ...APPROVER_OPERATIONS,
+};
 
 let service: UserService;
 /** Credentials of the owner, by App. */

@@ -2,12 +2,12 @@
 // modelled fields; the SQL of leases (renew, sweep) is reimplemented here, as the store contract suite
 // requires it.
 
-import type { MessageRecord } from "../../src/core/message.ts";
-import type { SessionRecord } from "../../src/core/session.ts";
-import type { OpenTurn, TurnRecord } from "../../src/core/turn.ts";
-import type { StoredFacts } from "../../src/core/commands/command.ts";
-import type { SessionDraft } from "../../src/core/commands/draft.ts";
-import type { SessionCommand } from "../../src/core/commands/index.ts";
+import type { MessageRecord } from "@colloquy/engine/internal/core/message";
+import type { SessionRecord } from "@colloquy/engine/internal/core/session";
+import type { OpenTurn, TurnRecord } from "@colloquy/engine/internal/core/turn";
+import type { StoredFacts } from "@colloquy/engine/internal/core/commands/command";
+import type { SessionDraft } from "@colloquy/engine/internal/core/commands/draft";
+import type { SessionCommand } from "@colloquy/engine/internal/core/commands/index";
 import { UNIT_MS } from "./owner-clock.ts";
 import type { ServiceCode } from "./service-code.ts";
 import { packDatabase } from "./state-text.ts";
@@ -86,7 +86,7 @@ export class DatabaseDecisions {
       const step = { number, text: "", parts: [], usage: this.#code.NO_USAGE, finishReason: "stop" };
       const command =
         kind === "step"
-          ? ({ kind: "stepWithCalls", target, input: { step, calls: [], asked: [] } } as const)
+          ? ({ kind: "stepWithCalls", target, input: { step, calls: [], actions: [] } } as const)
           : ({ kind: "complete", target, input: { step } } as const);
       return this.#decide(command, database, draft, open) !== null;
     });
@@ -100,8 +100,10 @@ export class DatabaseDecisions {
       checkpointed: () => null,
       idempotencyKey: () => null,
       action: () => null,
+      message: () => null,
       tail: () => ({ messages: [], turns: [] }),
       firstTurn: () => null,
+      files: () => [],
       origin: () => null,
       lease: () => (lease === null ? null : { takenAt: null, expiresAt: draft.at + lease.left }),
     };

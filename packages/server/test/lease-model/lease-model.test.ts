@@ -11,7 +11,7 @@ import { loadPlantedCode } from "./planted-code.ts";
 import { loadServiceCode, type ServiceCode } from "./service-code.ts";
 
 const ROOT = join(import.meta.dirname, "..", "..", "..", "..");
-const SOURCES = join(ROOT, "packages", "server", "src");
+const SOURCES = join(ROOT, "packages", "engine", "src");
 const MODULES = join(ROOT, "node_modules");
 
 type Options = Partial<Omit<LeaseModelOptions, "decisions">>;
@@ -48,8 +48,8 @@ describe("detects a planted fault:", { timeout: 180_000 }, () => {
   it("writes without an epoch check", async () => {
     const { broken } = await explorePlanted({
       file: "core/commands/command.ts",
-      text: "if (session.key !== identity.sessionKey || session.epoch !== identity.epoch) return null;",
-      by: "if (session.key !== identity.sessionKey) return null;",
+      text: "return session.key === identity.sessionKey && session.epoch === identity.epoch;",
+      by: "return session.key === identity.sessionKey;",
     });
     expect(broken?.what).toBe("a step of an old epoch was committed");
     expect(broken?.path).toContain("the lease is swept");
@@ -58,8 +58,8 @@ describe("detects a planted fault:", { timeout: 180_000 }, () => {
   it("writes without a lease check", async () => {
     const { broken } = await explorePlanted({
       file: "core/commands/command.ts",
-      text: "lease === null || lease.expiresAt <= at ? null",
-      by: "lease === null ? null",
+      text: "lease !== null && lease.expiresAt > at",
+      by: "lease !== null",
     });
     expect(broken?.what).toBe("a step was committed under a lease that had run out");
   });
@@ -85,7 +85,7 @@ describe("detects a planted fault:", { timeout: 180_000 }, () => {
   it("a renewal whose time counts from its response", async () => {
     const { broken } = await explorePlanted({
       file: "turns/leases.ts",
-      text: "turn.heldUntil = askedAt + HOLD_MS;",
+      text: "turn.heldUntil = renewedAt + HOLD_MS;",
       by: "turn.heldUntil = clock.monotonic() + HOLD_MS;",
     });
     expect(broken?.what).toMatch(/still trusts/);
@@ -95,8 +95,8 @@ describe("detects a planted fault:", { timeout: 180_000 }, () => {
   it("a claim whose time counts from its response", async () => {
     const { broken } = await explorePlanted({
       file: "turns/dispatcher.ts",
-      text: "heldUntil: askedAt + HOLD_MS }",
-      by: "heldUntil: this.#options.clock.monotonic() + HOLD_MS + 0 * askedAt }",
+      text: "heldUntil: claimedAt + HOLD_MS }",
+      by: "heldUntil: this.#options.clock.monotonic() + HOLD_MS + 0 * claimedAt }",
     });
     expect(broken?.what).toMatch(/still trusts/);
   });

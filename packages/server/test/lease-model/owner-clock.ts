@@ -1,12 +1,12 @@
 // How an owner uses its monotonic clock, measured once for every age of a request: the real dispatcher and
 // leases run on a manual clock, and the model looks up the results.
 
-import type { CommandStore, Renewal, TurnStore } from "../../src/core/ports/driven/store.ts";
-import type { Committed } from "../../src/core/ports/driven/session-store.ts";
-import type { Logger } from "../../src/core/ports/driven/logger.ts";
-import type { StartedTurn } from "../../src/core/turn.ts";
-import type { RunningTurn, RunningTurns } from "../../src/turns/running-turns.ts";
-import { startedTurn } from "../../src/turns/testing/started-turn.ts";
+import type { CommandStore, Renewal, TurnStore } from "@colloquy/engine/internal/core/ports/driven/store";
+import type { Committed } from "@colloquy/engine/internal/core/ports/driven/session-store";
+import type { Logger } from "@colloquy/engine/internal/core/ports/driven/logger";
+import type { StartedTurn } from "@colloquy/engine/internal/core/turn";
+import type { RunningTurn, RunningTurns } from "@colloquy/engine/internal/turns/running-turns";
+import { startedTurn } from "@colloquy/engine/internal/turns/testing/started-turn";
 import { ManualClock } from "../manual-clock.ts";
 import type { ServiceCode } from "./service-code.ts";
 

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { replaceOnce, type Replacement } from "../../torture/plants.ts";
 import { loadServiceCode, type ServiceCode } from "./service-code.ts";
 
-/** `sources` is the server's `src`, `modules` the folder of its dependencies. */
+/** `sources` is the engine's `src`, `modules` the folder of its dependencies. */
 export async function loadPlantedCode(
   sources: string,
   modules: string,

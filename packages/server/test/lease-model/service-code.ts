@@ -2,13 +2,13 @@
 
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import type * as decide from "../../src/core/commands/decide.ts";
-import type * as draft from "../../src/core/commands/draft.ts";
-import type * as session from "../../src/core/session.ts";
-import type * as turn from "../../src/core/turn.ts";
-import type * as dispatcher from "../../src/turns/dispatcher.ts";
-import type * as leases from "../../src/turns/leases.ts";
-import type * as runningTurns from "../../src/turns/running-turns.ts";
+import type * as decide from "@colloquy/engine/internal/core/commands/decide";
+import type * as draft from "@colloquy/engine/internal/core/commands/draft";
+import type * as session from "@colloquy/engine/internal/core/session";
+import type * as turn from "@colloquy/engine/internal/core/turn";
+import type * as dispatcher from "@colloquy/engine/internal/turns/dispatcher";
+import type * as leases from "@colloquy/engine/internal/turns/leases";
+import type * as runningTurns from "@colloquy/engine/internal/turns/running-turns";
 
 interface Modules {
   readonly "core/commands/decide.ts": typeof decide;
@@ -22,7 +22,7 @@ interface Modules {
 
 export type ServiceCode = Awaited<ReturnType<typeof loadServiceCode>>;
 
-/** Loads the code. `sources` is a folder like the server's `src`. */
+/** Loads the code. `sources` is a folder like the engine's `src`. */
 export async function loadServiceCode(sources: string) {
   const load = async <Name extends keyof Modules>(name: Name): Promise<Modules[Name]> =>
     (await import(pathToFileURL(join(sources, name)).href)) as Modules[Name];

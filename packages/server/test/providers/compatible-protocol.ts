@@ -28,12 +28,12 @@ export const compatible: Protocol = {
   errorBody: (_status, message) => ({ error: { message, type: "invalid_request_error", code: null } }),
   conversation: ({ messages }) => (messages as { role: string }[]).filter(({ role }) => role !== "system"),
   reasoningOf: ({ reasoning }) => reasoning,
-  // Without reasoning, which is sent back in its own turn only.
-  expectedConversation: ({ question, step: [, text, call], result, answer, next }) => [
+  expectedConversation: ({ question, step: [first, text, call], result, answer: [second, last], next }) => [
     { role: "user", content: question },
     {
       role: "assistant",
       content: text,
+      reasoning_content: first.reasoning,
       tool_calls: [
         {
           id: call.id,
@@ -43,7 +43,7 @@ export const compatible: Protocol = {
       ],
     },
     { role: "tool", tool_call_id: call.id, content: result },
-    { role: "assistant", content: answer[1] },
+    { role: "assistant", content: last, reasoning_content: second.reasoning },
     { role: "user", content: next },
   ],
 };

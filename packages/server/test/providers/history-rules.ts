@@ -75,6 +75,7 @@ export function compatibleProblems({ messages: all }: Body): string[] {
   let before: Item | undefined;
   // Templates count messages of the user and answers without calls, which must take turns.
   let counted: string | undefined = "assistant";
+  let hasCalls = false;
   turns.forEach((message, index) => {
     const { role, content, tool_calls: calls = [] } = message;
     if (role === "tool") {
@@ -85,6 +86,7 @@ export function compatibleProblems({ messages: all }: Body): string[] {
     }
     if (open.length > 0) problems.push("a call has no result");
     open = calls.map(idOf);
+    hasCalls = role !== "user" && (hasCalls || calls.length > 0);
     if (role === "user" && before?.role === "tool") problems.push("a user message follows a result");
     if (role !== "user" && role !== "assistant") problems.push(`the role ${role} is unknown`);
     if (calls.length === 0) {
@@ -99,8 +101,9 @@ export function compatibleProblems({ messages: all }: Body): string[] {
       if (!OPENAI_NAME.test(called?.name ?? "")) problems.push(`the tool name ${called?.name} is refused`);
       if (!isObjectText(called?.arguments)) problems.push("arguments are not an object");
     }
-    if (message.reasoning_content !== undefined && index < lastUser)
-      problems.push("reasoning of an earlier turn is sent");
+    // DeepSeek and Kimi demand the reasoning of earlier turns with calls.
+    if (message.reasoning_content !== undefined && index < lastUser && !hasCalls)
+      problems.push("reasoning of an earlier turn without calls is sent");
     before = message;
   });
   if (open.length > 0) problems.push("a call has no result");

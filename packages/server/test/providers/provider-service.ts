@@ -10,7 +10,7 @@ import { Snapshot } from "@colloquy/protocol";
 import { loadConfig } from "../../src/config/load-config.ts";
 import { createLog } from "../../src/wiring/logging.ts";
 import { buildServer } from "../../src/wiring/server.ts";
-import { openSqliteStore } from "../../src/store/sqlite/open.ts";
+import { openSqliteStore } from "@colloquy/engine/internal/store/sqlite/open";
 import { ManualClock } from "../manual-clock.ts";
 import { ProviderServer } from "../provider-server.ts";
 
@@ -24,6 +24,8 @@ export interface ProviderService {
   chat(session: string, message: string, wait?: "wait", more?: object): Promise<Snapshot>;
   state(session: string): Promise<Snapshot>;
   interrupt(session: string): Promise<Snapshot>;
+  /** Approves an action. */
+  approve(session: string, action: string): Promise<void>;
   /** Resolves with the state once the condition holds. */
   stateWhen(session: string, holds: (snapshot: Snapshot) => boolean): Promise<Snapshot>;
   /** Advances the clock, second by second. */
@@ -32,24 +34,36 @@ export interface ProviderService {
   until(condition: () => boolean): Promise<void>;
   /** Returns state and token usage of the session's turns, from the database. */
   turns(session: string): { readonly state: string; readonly usage: unknown }[];
+  /** Returns the log so far. */
+  logged(): Promise<string>;
   /** Returns everything that the service wrote: the log, and the bytes of the data directory. */
   written(): Promise<string>;
   stop(): Promise<void>;
 }
 
 /**
- * Starts the service with the model `rig`, and the demo model for titles. `app` overrides the App's settings.
+ * Starts the service with the model `rig`, and the demo model for titles. `app` overrides the App's settings, `local`
+ * those of the provider `local`.
  */
-export async function startProviderService(rig: string, app: object = {}): Promise<ProviderService> {
+export async function startProviderService(
+  rig: string,
+  app: object = {},
+  local: object = {},
+): Promise<ProviderService> {
   const provider = new ProviderServer();
   await provider.start();
   const directory = await mkdtemp(join(tmpdir(), "colloquy-provider-"));
   const data = join(directory, "data");
-  const { config } = await configure(directory, provider.url, {
-    models: [rig],
-    utilityModel: "demo/assistant",
-    ...app,
-  });
+  const { config } = await configure(
+    directory,
+    provider.url,
+    {
+      models: [rig],
+      utilityModel: "demo/assistant",
+      ...app,
+    },
+    local,
+  );
   const clock = new ManualClock();
   const onFatal = (error: Error): never => {
     throw error;
@@ -80,6 +94,12 @@ export async function startProviderService(rig: string, app: object = {}): Promi
       return ask("POST", "/api/chat", session, { headers, body: JSON.stringify({ message, ...more }) });
     },
     state,
+    approve: async (session, action) => {
+      const headers = { "X-Session-Id": session, "Content-Type": "application/json" };
+      const sent = { method: "POST", headers, body: JSON.stringify({ decision: "approve" }) };
+      const answer = await fetch(`${url}/api/actions/${action}`, sent);
+      if (!answer.ok) throw new Error(await answer.text());
+    },
     interrupt: (session) => ask("POST", "/api/interrupt", session),
     stateWhen: async (session, holds) => {
       for (let tries = 0; tries < MAX_ROUNDS; tries += 1) {
@@ -117,6 +137,10 @@ export async function startProviderService(rig: string, app: object = {}): Promi
         database.close();
       }
     },
+    logged: () => {
+      log.flush();
+      return readFile(logFile, "utf8");
+    },
     written: async () => {
       log.flush();
       const names = await readdir(data);
@@ -134,14 +158,15 @@ export async function startProviderService(rig: string, app: object = {}): Promi
   };
 }
 
-async function configure(directory: string, url: string, app: object) {
+async function configure(directory: string, url: string, app: object, local: object) {
   const file = {
     apps: { default: { tools: ["calculator"], instructions: "Be brief.", ...app } },
     providers: {
       openai: { baseURL: url },
       anthropic: { baseURL: url },
       google: { baseURL: url },
-      local: { kind: "openai-compatible", baseURL: url, apiKeyEnv: "LOCAL_KEY" },
+      local: { kind: "openai-compatible", baseURL: url, apiKeyEnv: "LOCAL_KEY", ...local },
+      mine: { kind: "demo" },
     },
   };
   await writeFile(join(directory, "colloquy.config.json"), JSON.stringify(file));

@@ -2,7 +2,7 @@
 
 import type { ServerResponse } from "node:http";
 import { afterEach, describe, expect, it } from "vitest";
-import { TITLE_LEASE_MS } from "../../src/core/commands/finish-title.ts";
+import { TITLE_LEASE_MS } from "@colloquy/engine/internal/core/commands/finish-title";
 import { answerJson, type ProviderRequest, writeEvents } from "../provider-server.ts";
 import { PROTOCOLS } from "./protocols.ts";
 import { newSession, startProviderService, type ProviderService } from "./provider-service.ts";

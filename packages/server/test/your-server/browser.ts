@@ -1,6 +1,6 @@
-// What a browser does at one of the examples: it has a cookie, names its origin, and reads an event stream.
+// Sends requests to an example as a browser does: with a cookie and an `Origin`, and over an event stream.
 
-import { createHmac } from "node:crypto";
+import { createHmac, randomUUID } from "node:crypto";
 import type { Snapshot, UpdateEvent } from "@colloquy/protocol";
 import { expect } from "vitest";
 import { SESSION_SECRET } from "./examples.ts";
@@ -22,7 +22,7 @@ export class Browser {
   readonly #url: string;
   readonly #cookie: string | null;
 
-  /** `cookie` is `null` for a person who is not logged in. */
+  /** `cookie` is `null` for a user who is not logged in. */
   constructor(url: string, cookie: string | null) {
     this.#url = url;
     this.#cookie = cookie;
@@ -43,10 +43,11 @@ export class Browser {
     });
   }
 
+  /** Starts a conversation with a new id, and returns the id. */
   async create(): Promise<string> {
-    const answer = await this.ask("POST", "/api/sessions");
-    expect(answer.status).toBe(201);
-    return ((await answer.json()) as { session_id: string }).session_id;
+    const session = randomUUID();
+    expect((await this.ask("GET", "/api/state", { session })).status).toBe(200);
+    return session;
   }
 
   async chat(session: string, message: string, headers: Call["headers"] = {}): Promise<Response> {
@@ -93,7 +94,7 @@ export class Stream {
     this.#chunks = answer.body!.pipeThrough(new TextDecoderStream())[Symbol.asyncIterator]();
   }
 
-  /** Reads until an event matches; returns it. */
+  /** Reads until an event matches, and returns the event. */
   async until(isIt: (event: UpdateEvent) => boolean): Promise<Received> {
     for (let next = 0; ; next += 1) {
       while (next >= this.received.length) await this.#read();

@@ -1,4 +1,4 @@
-// The examples of "page → your server → Colloquy" (docs/guides/your-server.md), each as a process in front of a real service.
+// Starts the examples of docs/guides/your-server.md as processes in front of a real service.
 
 import { execFile, spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
@@ -18,13 +18,13 @@ export const SESSION_SECRET = "a-secret-of-the-tests-with-32-characters";
 
 export interface Example {
   readonly name: string;
-  /** Starts it as its README does. Express has its address from `HOST`, the others from a parameter. */
+  /** Command in the README. Express reads its address from `HOST`, the others from an argument. */
   readonly command: Command;
-  /** Starts it for users. Defaults to `command`. */
+  /** Command for production. Defaults to `command`. */
   readonly production?: Command;
-  /** Runs once, before the first start for users. */
+  /** Build command, which runs once before the first start in production. */
   readonly build?: readonly string[];
-  /** Says that it runs for users. */
+  /** Environment variable that enables production mode if set to `production`. */
   readonly marker: "NODE_ENV" | "ENVIRONMENT";
   readonly isMissing: boolean;
 }
@@ -51,7 +51,7 @@ const next =
       ...(host === undefined ? [] : ["--hostname", host]),
     ];
   };
-/** Debian's, for which its packages are. */
+/** The system's Python: other installations lack the packages that apt installs. */
 const PYTHON = "/usr/bin/python3";
 
 export const EXPRESS: Example = {
@@ -72,7 +72,7 @@ export const ALL: readonly Example[] = [
   },
   {
     name: "fastapi",
-    // Without the stack traces of connections that a test breaks.
+    // Suppresses stack traces of connections that tests break.
     command: (port, host = "127.0.0.1") => [
       PYTHON,
       "-m",
@@ -102,14 +102,16 @@ export async function startColloquy(): Promise<{ readonly program: Program; read
     requireKey: "all",
   };
   const program = await Program.start({ apps: { support } }, { COLLOQUY_TRUSTED_PROXIES: "127.0.0.1" });
-  const { stdout } = await run(process.execPath, [MAIN, "keys", "create", "--app", "support", "--json"], {
+  const scopes = ["chat", "read", "act_as"].flatMap((scope) => ["--scope", scope]);
+  const create = [MAIN, "keys", "create", "--app", "support", "--json", ...scopes];
+  const { stdout } = await run(process.execPath, create, {
     cwd: program.directory,
     env: { ...BARE_ENVIRONMENT, ...program.environment },
   });
   return { program, key: (JSON.parse(stdout) as { key: string }).key };
 }
 
-/** Writes `users.json` as if its users were not for demonstration. Returns the path. */
+/** Writes a `users.json` whose users are not marked as demo users. Returns its path. */
 export async function writeOwnUsers(directory: string): Promise<string> {
   const demo = await readFile(join(EXAMPLES, "express/users.json"), "utf8");
   const users = JSON.parse(demo) as Record<string, object>;
@@ -120,7 +122,7 @@ export async function writeOwnUsers(directory: string): Promise<string> {
 }
 
 export interface Start {
-  /** Runs for users: built, and with the variable that says so. */
+  /** True to build the example first, and to run it in production mode. */
   readonly isProduction?: boolean;
   readonly host?: string;
   readonly environment?: Readonly<Record<string, string>>;
@@ -151,7 +153,6 @@ export class YourServer {
       COLLOQUY_KEY: key,
       SESSION_SECRET,
       NEXT_TELEMETRY_DISABLED: "1",
-      CONVERSATIONS_FILE: join(colloquy.directory, `${example.name}.db`),
       PORT: port,
       ...(host !== undefined && { HOST: host }),
       ...(isProduction && { [example.marker]: "production" }),
@@ -188,7 +189,7 @@ export class YourServer {
   async stop(): Promise<void> {
     if (this.#process.exitCode !== null || this.#process.signalCode !== null) return;
     const ended = once(this.#process, "exit");
-    // With its children: Next's development server is one.
+    // Kill the process group: Next's development server is a child process.
     if (this.#process.pid !== undefined) process.kill(-this.#process.pid, "SIGKILL");
     await ended;
   }

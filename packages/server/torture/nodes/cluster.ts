@@ -46,7 +46,10 @@ export class Node {
     const config = join(directory, "colloquy.config.json");
     writeFileSync(
       config,
-      JSON.stringify({ apps: { default: { models: ["demo/assistant"], clientTools: CLIENT_TOOLS } } }),
+      JSON.stringify({
+        apps: { default: { models: ["demo/assistant"], clientTools: CLIENT_TOOLS } },
+        files: { kind: "directory", path: shared.files },
+      }),
     );
     const bus = shared.nats === null ? null : await TcpProxy.start(shared.nats.port);
     const links = {
@@ -138,6 +141,8 @@ interface Shared {
   readonly postgres: PostgresServer;
   readonly database: string;
   readonly nats: NatsServer | null;
+  /** The directory of files. */
+  readonly files: string;
 }
 
 export interface Cluster extends Shared {
@@ -156,7 +161,12 @@ export async function startCluster(
     throw new Error("There is no NATS here: apt-get install nats-server");
   const postgres = await PostgresServer.start();
   const nats = isOnNats ? await NatsServer.start() : null;
-  const shared = { postgres, database: await postgres.createDatabase(), nats };
+  const shared = {
+    postgres,
+    database: await postgres.createDatabase(),
+    nats,
+    files: join(directory, "files"),
+  };
   const nodes: Node[] = [];
   const stop = async (): Promise<void> => {
     for (const node of nodes) await node.stop();

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { LEASE_MS } from "../../src/core/turn.ts";
+import { LEASE_MS } from "@colloquy/engine/internal/core/turn";
 import { createRandom } from "../harness/random.ts";
 import type { LinkName } from "./cluster.ts";
 import {

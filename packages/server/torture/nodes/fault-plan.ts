@@ -1,7 +1,7 @@
 // Plans faults of a cluster: kind, target and duration. Dealt from shuffled decks, so that short runs also
 // contain everything; determined by the seed alone.
 
-import { LEASE_MS } from "../../src/core/turn.ts";
+import { LEASE_MS } from "@colloquy/engine/internal/core/turn";
 import type { Random } from "../harness/random.ts";
 import type { LinkName } from "./cluster.ts";
 

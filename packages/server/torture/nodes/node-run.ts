@@ -68,7 +68,7 @@ async function runOn(cluster: Cluster, options: NodeRunOptions): Promise<Torture
     violations,
     counts: { resumed: 0, refetched: 0, compared: 0 },
     messages: countMessages(),
-    done: { interrupts: 0, edits: 0, forks: 0, claims: 0 },
+    done: { interrupts: 0, edits: 0, forks: 0, claims: 0, files: 0 },
     giveUp: giveUp.signal,
     isCarriedOutLate: true,
     wholeness: (port) => watch.wholeness(nodes.find((node) => node.port === port) ?? null),

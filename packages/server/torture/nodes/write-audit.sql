@@ -43,6 +43,10 @@ BEGIN
       WHERE session_key = NEW.session_key AND number = NEW.turn AND failure = 'turn_crashed') THEN
       RETURN NULL;
     END IF;
+    -- A message that was to steer that turn waits for its own.
+    IF NEW.role = 'user' AND NEW.status = 'queued' THEN
+      RETURN NULL;
+    END IF;
   END IF;
   INSERT INTO torture_writes
     SELECT TG_TABLE_NAME, key, epoch, current_setting('application_name') FROM sessions WHERE key = NEW.session_key
@@ -124,8 +128,8 @@ CREATE CONSTRAINT TRIGGER torture_check AFTER INSERT OR UPDATE ON events DEFERRA
 
 CREATE FUNCTION torture_check_message() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-  -- An edit that removes the answer to an earlier message interrupts that one.
-  IF NEW.role = 'user' AND NEW.status = 'interrupted' AND torture_is_edit(NEW.session_key) THEN
+  -- An edit that removes the answer to an earlier message interrupts that one, or what stays of the answer.
+  IF NEW.status = 'interrupted' AND torture_is_edit(NEW.session_key) THEN
     RETURN NULL;
   END IF;
   PERFORM torture_find('changed after sealed', NEW.session_key, 'message ' || NEW.position,

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { beforeAll, describe, expect, it } from "vitest";
-import { ANONYMOUS } from "../../src/core/session-access.ts";
+import { ANONYMOUS } from "@colloquy/engine/internal/core/session-access";
 import {
   askOf,
   chat,
@@ -16,8 +16,8 @@ import {
   step,
   target,
   waitFor,
-} from "../../src/store/contract/testing/scenario.ts";
-import { openPostgresStore } from "../../src/store/postgres/open.ts";
+} from "@colloquy/testing/internal/store/fixtures/scenario";
+import { openPostgresStore } from "@colloquy/postgres/internal/open";
 import { isWithoutPostgres } from "../../test/postgres-server.ts";
 import { usePostgres } from "../../test/use-postgres.ts";
 import { Violations } from "../violations.ts";
@@ -47,12 +47,12 @@ describe.skipIf(await isWithoutPostgres())("the audit of writes", () => {
     const store = await openPostgresStore({ url: `${server.url(database)}?application_name=node-1.1` });
     await installAudit(server, database);
     const turn = await startTurn(store, randomUUID(), "Hello");
-    await store.execute({ kind: "checkpoint", target: { turn }, input: { offset: 0, text: "Hel" } });
+    await store.turns.checkpoint([{ turn, offset: 0, text: "Hel" }]);
     expect(
       await store.execute({
         kind: "stepWithCalls",
         target: { turn },
-        input: { step: step(1, "Hello"), calls: [], asked: [] },
+        input: { step: step(1, "Hello"), calls: [], actions: [] },
       }),
     ).not.toBeNull();
     if (isEnded)

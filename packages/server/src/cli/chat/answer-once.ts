@@ -1,20 +1,24 @@
 // Answers a single question: the answer goes to standard output, everything else to standard error.
 
-import type { LiveSession, SessionUpdate } from "@colloquy/client";
+import { type LiveSession, mayUserDecide, type SessionUpdate } from "@colloquy/client";
 import type { Snapshot } from "@colloquy/protocol";
 import type { CommandParts, ExitCode } from "../command.ts";
 import { harmlessJson, harmlessLine } from "../terminal-text.ts";
+import { attachFile } from "./attached-file.ts";
 import type { ChatContext } from "./chat-context.ts";
 import { Screen } from "./screen.ts";
 import { Transcript } from "./transcript.ts";
 
-/** Asks, prints the answer and returns the exit code. Rejects with a `ColloquyError` if sending the message fails. */
+/**
+ * Asks, prints the answer and returns the exit code. Rejects with a `ColloquyError` if sending the message
+ * fails. `attach` has paths of files that go with the question.
+ */
 export async function answerOnce(
   parts: CommandParts,
   context: ChatContext,
   session: LiveSession,
   question: string,
-  json: boolean,
+  { json = false, attach = [] }: { readonly json?: boolean; readonly attach?: readonly string[] },
 ): Promise<ExitCode> {
   const { host } = parts;
   const stop = new AbortController();
@@ -34,7 +38,7 @@ export async function answerOnce(
   for (const [signal, listener] of listeners) host.on(signal, listener);
   try {
     const print = json ? jsonPrinter(parts) : textPrinter(parts);
-    const last = await follow(session, question, context, print, stop.signal);
+    const last = await follow(session, { question, attach }, context, print, stop.signal);
     await context.threads.remember(last).catch((error: unknown) => warn(parts, error));
     return ended ?? outcomeOf(parts, last, question);
   } catch (error) {
@@ -54,7 +58,7 @@ interface Printer {
 
 async function follow(
   session: LiveSession,
-  question: string,
+  { question, attach }: { readonly question: string; readonly attach: readonly string[] },
   { publicKey }: ChatContext,
   printer: Printer,
   signal: AbortSignal,
@@ -62,7 +66,13 @@ async function follow(
   const before = await session.refresh({ signal });
   printer.begin?.(before, question);
   const updates = session.updates({ signal });
-  const sent = await session.send(question, { signal, ...(publicKey !== null && { publicKey }) });
+  const attachments: string[] = [];
+  for (const path of attach) attachments.push((await attachFile(session, path, signal)).id);
+  const sent = await session.send(question, {
+    signal,
+    ...(publicKey !== null && { publicKey }),
+    ...(attachments.length > 0 && { attachments }),
+  });
   const own = sent.messages.findLast(({ sender }) => sender === "user")?.id;
   // The message is queued behind a turn that waits for a decision, so no answer will come.
   if (sent.pending_actions.length > 0) return sent;
@@ -125,6 +135,10 @@ function jsonPrinter({ output }: CommandParts): Printer {
 
 function outcomeOf({ errors }: CommandParts, snapshot: Snapshot, question: string): ExitCode {
   const [action] = snapshot.pending_actions;
+  if (action !== undefined && !mayUserDecide(action)) {
+    errors.write(`Colloquy: ${harmlessLine(action.tool)} waits for an approver.\n`);
+    return 1;
+  }
   if (action !== undefined) {
     errors.write(
       `Colloquy: The assistant needs a decision about ${harmlessLine(action.tool)}. Continue in a terminal: colloquy chat --session ${harmlessLine(snapshot.session_id)}\n`,
@@ -134,7 +148,10 @@ function outcomeOf({ errors }: CommandParts, snapshot: Snapshot, question: strin
   const asked = snapshot.messages.findLastIndex(
     ({ sender, content }) => sender === "user" && content.trim() === question.trim(),
   );
-  const answer = snapshot.messages.slice(asked).find(({ sender }) => sender === "agent");
+  const turn = snapshot.messages[asked]?.turn;
+  const answer = snapshot.messages
+    .slice(asked)
+    .findLast((message) => message.sender === "agent" && message.turn === turn);
   return answer?.status === "complete" ? 0 : 1;
 }
 

@@ -3,25 +3,17 @@
 
 import { homedir } from "node:os";
 import { text } from "node:stream/consumers";
-import { type ClientOptions, createClient } from "@colloquy/client";
+import { createClient } from "@colloquy/client";
 import { parseSessionId } from "@colloquy/protocol";
 import type { Command } from "commander";
-import { parsePublicKey } from "../../core/user-state.ts";
-import type { LocalService } from "../../wiring/local-service.ts";
-import {
-  baseUrl,
-  CommandFailure,
-  type CommandParts,
-  configuration,
-  describeConnectionError,
-  type ExitCode,
-  readKey,
-} from "../command.ts";
+import { parsePublicKey } from "@colloquy/engine/internal/core/user-state";
+import { CommandFailure, type CommandParts, type ExitCode } from "../command.ts";
+import { clientOptions, openService, reach } from "./open-service.ts";
 import { RememberedThreads, threadsFile } from "./remembered-threads.ts";
 import { withProof } from "./wallet-sign-in.ts";
 import { answerOnce } from "./answer-once.ts";
 import { Conversation } from "./conversation.ts";
-import { chosenSession, type ChatContext, localServiceName } from "./chat-context.ts";
+import { chosenSession, type ChatContext } from "./chat-context.ts";
 
 interface ChatOptions {
   readonly url?: string;
@@ -30,6 +22,7 @@ interface ChatOptions {
   readonly model?: string;
   readonly wallet?: string;
   readonly json?: boolean;
+  readonly attach?: readonly string[];
 }
 
 const HELP = `
@@ -37,6 +30,7 @@ Examples:
   colloquy chat                                     start a conversation; /help lists the commands
   colloquy chat "what is 12 * 7?"                   print one answer
   git diff | colloquy chat "what does this change?"
+  colloquy chat --attach photo.jpg "what is this?"
   colloquy chat --url https://chat.example.com --app defi
   colloquy chat --json "count to 5"                 print one line of JSON for each event
 
@@ -58,11 +52,16 @@ export function addChatCommand(
     .option("--session <id>", "continue this conversation")
     .option("--model <rig>", "the model to answer with")
     .option("--wallet <address>", "bind this wallet; /threads then lists its conversations")
+    .option("--attach <file>", "send this file with the question; repeat it for more", appended)
     .option("--json", "print the events, one JSON line each; needs a question")
     .addHelpText("after", HELP)
     .action(async (question: string | undefined, options: ChatOptions) =>
       finish(await chat(parts, question ?? null, options)),
     );
+}
+
+function appended(value: string, before: readonly string[] = []): readonly string[] {
+  return [...before, value];
 }
 
 async function chat(parts: CommandParts, argument: string | null, options: ChatOptions): Promise<ExitCode> {
@@ -71,6 +70,9 @@ async function chat(parts: CommandParts, argument: string | null, options: ChatO
   const question = await questionOf(parts, argument);
   if (question === null && options.json === true) {
     throw new CommandFailure('Colloquy: --json needs a question: colloquy chat --json "…".', 2);
+  }
+  if (question === null && options.attach !== undefined) {
+    throw new CommandFailure("Colloquy: --attach needs a question. In a conversation, type /attach FILE.", 2);
   }
   if (question === null && !(stdin.isTTY && stdout.isTTY)) {
     const message = 'Colloquy: This is not a terminal. Ask a single question: colloquy chat "…".';
@@ -93,7 +95,7 @@ async function chat(parts: CommandParts, argument: string | null, options: ChatO
     const session = await chosenSession(context, checked.sessionId, options.model ?? null);
     return question === null
       ? await new Conversation(parts, context, session, service.isInProcess).run()
-      : await answerOnce(parts, context, session, question, options.json ?? false);
+      : await answerOnce(parts, context, session, question, options);
   } finally {
     await service.stop();
   }
@@ -118,39 +120,6 @@ async function questionOf({ host }: CommandParts, argument: string | null): Prom
   if (question !== "") return question;
   if (argument === null && host.stdin.isTTY) return null;
   throw new CommandFailure("Colloquy: The question is empty. Send some text.", 2);
-}
-
-function clientOptions(parts: CommandParts, { app }: ChatOptions): ClientOptions {
-  const key = readKey(parts, "COLLOQUY_APP_KEY");
-  const token = readKey(parts, "COLLOQUY_TOKEN");
-  return {
-    ...(app !== undefined && { app }),
-    ...(key !== "" && { key }),
-    ...(token !== "" && { token: () => token }),
-  };
-}
-
-/** Fails fast, without retries, if the service cannot be reached or rejects the key. */
-async function reach(options: ClientOptions & { readonly baseUrl: string }): Promise<void> {
-  try {
-    await createClient({ ...options, retries: 0 }).listModels();
-  } catch (error) {
-    throw describeConnectionError(options.baseUrl, error);
-  }
-}
-
-async function openService(
-  parts: CommandParts,
-  url: string | undefined,
-): Promise<{ readonly service: LocalService; readonly name: string }> {
-  if (url !== undefined) {
-    const address = baseUrl(url);
-    const service = { url: address, isInProcess: false, stop: () => Promise.resolve() };
-    return { service, name: address };
-  }
-  const [config, { openLocalService }] = await Promise.all([configuration(parts), parts.localServices()]);
-  const service = await openLocalService(config, parts.host.pid);
-  return { service, name: localServiceName(config) };
 }
 
 /**

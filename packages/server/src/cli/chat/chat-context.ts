@@ -13,10 +13,12 @@ export interface ChatContext {
 }
 
 /** Returns a name for the service configured here that stays the same across restarts. */
-export function localServiceName({ databaseUrl, server }: Config): string {
-  if (databaseUrl === null) return `file:${server.dataDirectory}`;
-  const { host, pathname } = new URL(databaseUrl.reveal());
-  return `postgres://${host}${pathname}`;
+export function localServiceName({ backend, server }: Config): string {
+  const { plugin, settings } = backend;
+  if (plugin.nodes === undefined) return `file:${server.dataDirectory}`;
+  const { url } = settings.reveal();
+  const { host = "", pathname = "" } = (typeof url === "string" ? URL.parse(url) : null) ?? {};
+  return `${plugin.name === "postgresql" ? "postgres" : plugin.name}://${host}${pathname}`;
 }
 
 /** Opens or creates a session and sets its model. Rejects with a `ColloquyError` if the id or the model does not exist. */

@@ -1,7 +1,7 @@
 // An interactive conversation in a terminal: coordinates output, the input line and the flow of turns.
 
-import { ColloquyError, type LiveSession } from "@colloquy/client";
-import type { Action, PendingAction } from "@colloquy/protocol";
+import { ColloquyError, type LiveSession, mayUserDecide } from "@colloquy/client";
+import type { Action, Message, PendingAction, Snapshot } from "@colloquy/protocol";
 import { CommandFailure, type CommandParts, type ExitCode } from "../command.ts";
 import { harmlessLine, harmlessText } from "../terminal-text.ts";
 import type { ChatContext } from "./chat-context.ts";
@@ -17,6 +17,8 @@ export class Conversation {
   readonly context: ChatContext;
   /** Ids in the most recently shown list; `null` if none was shown. */
   listedIds: readonly string[] | null = null;
+  /** Ids of the files for the next message. */
+  attachments: readonly string[] = [];
   readonly #parts: CommandParts;
   readonly #isInProcess: boolean;
   readonly #terminal: Terminal;
@@ -24,6 +26,8 @@ export class Conversation {
   #followed: FollowedSession;
   readonly #interruption: Interruption;
   #ended: ExitCode | null = null;
+  /** Ids of reported actions that only approvers may decide. */
+  readonly #reported = new Set<string>();
   #remembered = "";
 
   constructor(parts: CommandParts, context: ChatContext, session: LiveSession, isInProcess: boolean) {
@@ -73,6 +77,7 @@ export class Conversation {
     if (this.#ended !== null) return;
     this.#followed.stop();
     this.#followed = this.#follow(session);
+    this.attachments = [];
     await this.#begin();
   }
 
@@ -125,14 +130,24 @@ export class Conversation {
       this.say("error", failure?.message ?? "The conversation no longer exists.");
       return this.leave(1);
     }
-    const [action] = snapshot.pending_actions;
+    const action = snapshot.pending_actions.find(mayUserDecide);
     if (action !== undefined) return await this.#decide(action);
+    this.#reportApprovals(snapshot);
     if (snapshot.is_processing) {
       if (this.#interruption.isUnwanted(snapshot)) this.#interruption.press(this.session);
       return await this.#followed.changed();
     }
     this.#interruption.reset();
     await this.#talk();
+  }
+
+  /** Reports each action that only approvers may decide, once. */
+  #reportApprovals({ pending_actions: pending }: Snapshot): void {
+    for (const action of pending) {
+      if (this.#reported.has(action.id)) continue;
+      this.#reported.add(action.id);
+      this.say("warning", `${describeAction(action).explanation}. It waits for an approver.`);
+    }
   }
 
   async #talk(): Promise<void> {
@@ -145,11 +160,22 @@ export class Conversation {
     await this.send(entry.text);
   }
 
-  /** Sends a message. With `replaces`, it replaces the message with that id and everything after it. */
-  async send(text: string, replaces?: string): Promise<void> {
+  /**
+   * Sends a message with the attached files. It replaces the message `replaced`, whose files it keeps, and
+   * everything after it.
+   */
+  async send(text: string, replaced?: Message): Promise<void> {
     const { publicKey } = this.context;
-    const options = { ...(publicKey !== null && { publicKey }), ...(replaces !== undefined && { replaces }) };
-    await this.try((signal) => this.#followed.send(text, { signal, ...options }), text);
+    const attachments = [...(replaced?.attachments ?? []).map(({ id }) => id), ...this.attachments];
+    const options = {
+      ...(publicKey !== null && { publicKey }),
+      ...(replaced !== undefined && { replaces: replaced.id }),
+      ...(attachments.length > 0 && { attachments }),
+    };
+    await this.try(async (signal) => {
+      await this.#followed.send(text, { signal, ...options });
+      this.attachments = [];
+    }, text);
   }
 
   async #decide(action: PendingAction): Promise<void> {

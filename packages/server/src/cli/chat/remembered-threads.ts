@@ -6,8 +6,8 @@ import { mkdir, open, readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Snapshot } from "@colloquy/protocol";
 import { z } from "zod";
-import type { Environment } from "../../config/secret-variable.ts";
-import { describeFileError } from "../../core/file-error.ts";
+import type { Environment } from "@colloquy/engine/internal/config/secret-variable";
+import { describeFileError } from "@colloquy/engine/internal/core/file-error";
 import { CommandFailure } from "../command.ts";
 
 const RememberedThread = z.object({

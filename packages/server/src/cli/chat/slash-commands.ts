@@ -2,9 +2,10 @@
 
 import type { LiveSession } from "@colloquy/client";
 import { parseSessionId, type Message } from "@colloquy/protocol";
-import { nearestName } from "../../config/nearest-name.ts";
+import { nearestName } from "@colloquy/engine/internal/core/nearest-name";
 import { isSessionNotFound } from "../command.ts";
 import { harmlessLine, truncateToWidth } from "../terminal-text.ts";
+import { attachFile, enteredPath } from "./attached-file.ts";
 import type { ChatContext } from "./chat-context.ts";
 import type { RememberedThread } from "./remembered-threads.ts";
 import type { Tone } from "./transcript.ts";
@@ -21,8 +22,10 @@ export interface SlashCommandTarget {
   try<Result>(request: (signal: AbortSignal) => Promise<Result>): Promise<Result | null>;
   until(condition: () => boolean): Promise<void>;
   open(session: LiveSession): Promise<void>;
-  /** Sends a message. With `replaces`, it replaces the message with that id and everything after it. */
-  send(text: string, replaces?: string): Promise<void>;
+  /** Ids of the files for the next message. */
+  attachments: readonly string[];
+  /** Sends a message with the attached files. It replaces the message `replaced`, whose files it keeps, and everything after it. */
+  send(text: string, replaced?: Message): Promise<void>;
   leave(): void;
 }
 
@@ -36,8 +39,10 @@ interface SlashCommand {
 const COMMANDS: readonly SlashCommand[] = [
   { name: "model", parameter: "[rig]", about: "list the models, or switch to another one", run: model },
   { name: "threads", parameter: "", about: "list conversations", run: listThreads },
+  { name: "search", parameter: "<words>", about: "find messages", run: searchMessages },
   { name: "open", parameter: "<number or id>", about: "continue a conversation", run: openThread },
   { name: "new", parameter: "", about: "start a new conversation", run: beginNew },
+  { name: "attach", parameter: "<file>", about: "send a file with your next message", run: attach },
   { name: "edit", parameter: "<text>", about: "replace your last message", run: edit },
   { name: "again", parameter: "", about: "answer your last message again", run: again },
   { name: "fork", parameter: "", about: "continue in a copy of this conversation", run: fork },
@@ -102,6 +107,26 @@ async function listThreads(conversation: SlashCommandTarget): Promise<void> {
   conversation.say("quiet", "Type /open and a number to continue one.");
 }
 
+async function searchMessages(conversation: SlashCommandTarget, words: string): Promise<void> {
+  if (words === "") return conversation.say("warning", "/search takes the words to look for.");
+  const { session, context } = conversation;
+  const page = await conversation.try((signal) =>
+    context.client.search(words, { sessionId: session.id, limit: LISTED, signal }),
+  );
+  if (page === null) return;
+  const { results } = page;
+  if (results.length === 0) return conversation.say("quiet", "No message matches.");
+  conversation.listedIds = results.map(({ session_id: id }) => id);
+  for (const [index, { title, snippet }] of results.entries()) {
+    const number = String(index + 1).padStart(NUMBER_WIDTH - 2);
+    const found = snippet.map(({ text }) => text).join("");
+    const shown = truncateToWidth(harmlessLine(`${title}: ${found}`), conversation.columns - NUMBER_WIDTH);
+    conversation.say(null, `${number}  ${shown}`);
+  }
+  if (page.next_cursor !== null) conversation.say("quiet", "There are older ones: search for more words.");
+  conversation.say("quiet", "Type /open and a number to continue its conversation.");
+}
+
 async function openThread(conversation: SlashCommandTarget, which: string): Promise<void> {
   const { client } = conversation.context;
   const numbered = /^\d{1,3}$/.test(which) ? await numberedId(conversation, Number(which)) : undefined;
@@ -132,15 +157,24 @@ async function beginNew(conversation: SlashCommandTarget): Promise<void> {
   if (rig !== undefined && rig !== session.getSnapshot()?.model) await model(conversation, rig);
 }
 
+async function attach(conversation: SlashCommandTarget, entry: string): Promise<void> {
+  if (entry === "") return conversation.say("warning", "/attach takes the path of a file.");
+  const { session } = conversation;
+  const file = await conversation.try((signal) => attachFile(session, enteredPath(entry), signal));
+  if (file === null) return;
+  conversation.attachments = [...conversation.attachments, file.id];
+  conversation.say("quiet", `${harmlessLine(file.name)} goes with your next message.`);
+}
+
 async function edit(conversation: SlashCommandTarget, text: string): Promise<void> {
   if (text === "") return conversation.say("warning", "/edit takes the new text of your last message.");
   const last = lastMessage(conversation);
-  if (last !== null) await conversation.send(text, last.id);
+  if (last !== null) await conversation.send(text, last);
 }
 
 async function again(conversation: SlashCommandTarget): Promise<void> {
   const last = lastMessage(conversation);
-  if (last !== null) await conversation.send(last.content, last.id);
+  if (last !== null) await conversation.send(last.content, last);
 }
 
 /** Returns the user's last message, or says that there is none. */

@@ -100,12 +100,16 @@ export class Transcript {
     return pieces;
   }
 
-  #userMessage({ content }: Message, shown: ShownMessage): readonly Piece[] {
+  #userMessage({ content, attachments = [] }: Message, shown: ShownMessage): readonly Piece[] {
     shown.isOver = true;
     const at = this.#typed.indexOf(content.trim());
-    if (at < 0) return [line("user", harmlessText(content).trimEnd().replace(/^/gm, "> "))];
-    this.#typed.splice(at, 1);
-    return [];
+    if (at >= 0) {
+      this.#typed.splice(at, 1);
+      return [];
+    }
+    const files = attachments.map(({ name }) => line("quiet", `File: ${harmlessLine(name)}`));
+    const text = harmlessText(content).trimEnd();
+    return text === "" ? files : [line("user", text.replace(/^/gm, "> ")), ...files];
   }
 
   #event({ id, type, payload }: SystemEvent): readonly Piece[] {

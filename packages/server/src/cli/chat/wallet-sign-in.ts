@@ -32,13 +32,17 @@ async function asksForProof(client: Client, wallet: string): Promise<boolean> {
   }
 }
 
-async function messageFor(url: string, wallet: string, nonce: string): Promise<string> {
+async function messageFor(
+  url: string,
+  wallet: string,
+  terms: Awaited<ReturnType<Client["createSignInNonce"]>>,
+): Promise<string> {
   const { createSiweMessage, getAddress, isAddress } = await viem();
   if (!isAddress(wallet))
     throw new CommandFailure("Colloquy: --wallet: Only addresses with 0x can sign in.", 2);
   const { host, origin } = new URL(url);
   const address = getAddress(wallet);
-  return createSiweMessage({ address, domain: host, uri: origin, version: "1", chainId: 1, nonce });
+  return createSiweMessage({ address, domain: host, uri: origin, version: "1", chainId: 1, ...terms });
 }
 
 async function viem() {

@@ -8,10 +8,10 @@ import type {
   Message,
   PersistedMessage,
 } from "@colloquy/protocol";
-import type { Administration } from "../../wiring/administration.ts";
-import { toPersistedMessage, toWireMessage } from "../../core/message.ts";
-import type { AdminSessionQuery } from "../../core/ports/driving/admin-service.ts";
-import type { HealthLimits } from "../../core/turn-health.ts";
+import type { LocalStore } from "../../wiring/local-store.ts";
+import { toPersistedMessage, toWireMessage } from "@colloquy/engine/internal/core/message";
+import type { AdminSessionQuery } from "@colloquy/engine/internal/core/ports/driving/admin-service";
+import type { HealthLimits } from "@colloquy/engine/internal/core/turn-health";
 import { isSessionNotFound } from "../command.ts";
 
 /** A session of the admin API, without its turn. */
@@ -42,9 +42,9 @@ export interface SessionSource {
 const PAGE = 200;
 const MESSAGES = 1_000;
 
-export function storedSessions(administration: Administration, limits: HealthLimits): SessionSource {
-  const { store, audit, actor, handles } = administration;
-  const sessions = administration.sessions(limits);
+export function storedSessions(local: LocalStore, limits: HealthLimits): SessionSource {
+  const { store, audit, actor, handles } = local;
+  const sessions = local.sessions(limits);
   return {
     list: (query) => listPages(query, sessions.list),
     async show(idOrHandle) {

@@ -151,9 +151,7 @@ async function withSessions<Result>(
   if (url !== undefined)
     return await atAdminApi(parts, baseUrl(url), (client) => work(servedSessions(client)));
   const { limits } = await configuration(parts);
-  return await administer(parts, "existing", (administration) =>
-    work(storedSessions(administration, limits)),
-  );
+  return await administer(parts, "existing", (local) => work(storedSessions(local, limits)));
 }
 
 /**
@@ -168,12 +166,10 @@ async function withRemoval(
   if (url !== undefined)
     return await atAdminApi(parts, baseUrl(url), (client) => work(servedSessions(client).remove));
   const config = await configuration(parts);
-  const isShared = config.databaseUrl !== null;
+  const isShared = config.backend.plugin.nodes !== undefined;
   const running = isShared ? null : await (await parts.localServices()).findRunning(config);
   if (running === null) {
-    return await administer(parts, "existing", (administration) =>
-      work(storedSessions(administration, config.limits).remove),
-    );
+    return await administer(parts, "existing", (local) => work(storedSessions(local, config.limits).remove));
   }
   if (adminKey(parts) !== "")
     return await atAdminApi(parts, running, (client) => work(servedSessions(client).remove));

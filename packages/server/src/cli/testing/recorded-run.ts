@@ -21,10 +21,9 @@ export function recordedParts(given: Partial<CommandParts>) {
     // Commands tested in-process do not use the terminal.
     host: process,
     serve: unexpected("the service"),
-    reload: unexpected("a running service"),
     loadConfig: unexpected("the configuration"),
     localServices: unexpected("a running service"),
-    openAdministration: unexpected("the store"),
+    openLocalStore: unexpected("the store"),
     ...given,
   };
   return { parts, written };

@@ -1,10 +1,10 @@
 // Loads configuration files with Apps. `defi` is the App under test.
 
-import type { AppSettings } from "../../core/app-settings.ts";
+import type { AppSettings } from "@colloquy/engine/internal/core/app-settings";
 import type { Config } from "../config.ts";
-import type { Environment } from "../secret-variable.ts";
+import type { Environment } from "@colloquy/engine/internal/config/secret-variable";
 import type { LoadedConfig } from "../load-config.ts";
-import { formatProblems } from "../problem.ts";
+import { formatProblems } from "@colloquy/engine/internal/config/problem";
 import { problemTexts, useConfigDirectory } from "./config-directory.ts";
 
 export interface AppConfigs {

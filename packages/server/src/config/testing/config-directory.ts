@@ -5,9 +5,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach } from "vitest";
 import type { Config } from "../config.ts";
-import type { Environment } from "../secret-variable.ts";
+import type { Environment } from "@colloquy/engine/internal/config/secret-variable";
 import { type LoadedConfig, loadConfig } from "../load-config.ts";
-import { formatProblems } from "../problem.ts";
+import { formatProblems } from "@colloquy/engine/internal/config/problem";
 
 export interface ConfigDirectory {
   /** Returns the path of a file in the directory. */

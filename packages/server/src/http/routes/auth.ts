@@ -2,16 +2,22 @@
 
 import type { FastifyRequest } from "fastify";
 import { z } from "zod";
-import { Unavailable } from "../../core/errors.ts";
-import { isPublic } from "../../core/loopback.ts";
-import type { WalletSignInService } from "../../core/ports/driving/credentials.ts";
+import { Timestamp } from "@colloquy/protocol";
+import { Unavailable } from "@colloquy/engine/internal/core/errors";
+import { isPublic } from "@colloquy/engine/internal/core/loopback";
+import type { WalletToken as IssuedToken } from "@colloquy/engine/internal/core/ports/driving/credentials";
 import { WalletToken } from "../documented.ts";
 import { refusals } from "../operation.ts";
-import type { HttpApp, RouteParts } from "./route-parts.ts";
+import { type HttpApp, PUBLIC, type RouteParts } from "./route-parts.ts";
 
 const TAGS = ["Users"];
 
-const Nonce = z.object({ nonce: z.string().meta({ description: "Valid once, for five minutes" }) });
+const Nonce = z.object({
+  nonce: z.string().meta({ description: "Valid once, for five minutes" }),
+  issued_at: Timestamp.meta({
+    description: "The time, for the message's `Issued At`: the clock of a client may be wrong",
+  }),
+});
 
 const Proof = z
   .object({
@@ -29,7 +35,7 @@ const Proof = z
       .meta({ description: "The signature that the wallet returned" }),
   })
   .meta({
-    description: "What the wallet signed",
+    description: "The signed message and its signature",
     example: {
       message:
         "chat.example.com wants you to sign in with your Ethereum account:\n0x8ba1f109551bD432803012645Ac136ddd64DBA72\n\n\nURI: https://chat.example.com\nVersion: 1\nChain ID: 1\nNonce: 019a9c1e6b60\nIssued At: 2026-11-20T12:00:00.000Z",
@@ -42,10 +48,11 @@ export function siweRoutes(app: HttpApp, parts: RouteParts): void {
   verify(app, parts);
 }
 
-function nonceAndRefresh(app: HttpApp, { services: { wallets }, guard }: RouteParts): void {
+function nonceAndRefresh(app: HttpApp, { services: { wallets } }: RouteParts): void {
   app.post(
     "/api/auth/siwe/nonce",
     {
+      config: PUBLIC,
       schema: {
         operationId: "createSignInNonce",
         summary: "Begin a sign-in with a wallet",
@@ -54,11 +61,15 @@ function nonceAndRefresh(app: HttpApp, { services: { wallets }, guard }: RoutePa
         response: { 200: Nonce, ...refusals(413, 429, 503) },
       },
     },
-    async () => ({ nonce: await wallets.nonce() }),
+    async () => {
+      const { nonce, issuedAt } = await wallets.nonce();
+      return { nonce, issued_at: new Date(issuedAt).toISOString() };
+    },
   );
   app.post(
     "/api/auth/siwe/refresh",
     {
+      config: { access: "token" },
       schema: {
         operationId: "refreshSignIn",
         summary: "Refresh a token that holds wallets",
@@ -68,16 +79,17 @@ function nonceAndRefresh(app: HttpApp, { services: { wallets }, guard }: RoutePa
         security: [{ userToken: [] }],
         response: { 200: WalletToken, ...refusals(401, 413, 429, 503) },
       },
-      ...guard.tokenHooks(),
     },
-    async (request) => wireToken(await wallets.refresh(guard.requiredToken(request))),
+    async ({ caller }) => wireToken(await wallets.refresh(caller.requireToken())),
   );
 }
 
-function verify(app: HttpApp, { services: { wallets }, guard, config }: RouteParts): void {
+function verify(app: HttpApp, { services: { wallets }, config }: RouteParts): void {
   app.post(
     "/api/auth/siwe/verify",
     {
+      // The signature is the credential.
+      config: PUBLIC,
       schema: {
         operationId: "verifySignIn",
         summary: "Sign in with a wallet",
@@ -93,14 +105,16 @@ function verify(app: HttpApp, { services: { wallets }, guard, config }: RoutePar
     async (request) => {
       const { message, signature } = request.body;
       const domains = domainsFor(request, config);
-      const token = guard.tokenOf(request);
+      const { token } = request.caller;
       return wireToken(await wallets.verify({ message, signature, domains, token }));
     },
   );
 }
 
-function wireToken({ token, expiresAt, wallets }: Awaited<ReturnType<WalletSignInService["refresh"]>>) {
-  return { token, expires_at: new Date(expiresAt).toISOString(), wallets: [...wallets] };
+function wireToken(issued: IssuedToken) {
+  const { token, expiresAt, lifetimeMs, wallets } = issued;
+  const expires_in = Math.max(0, Math.floor(lifetimeMs / 1000));
+  return { token, expires_at: new Date(expiresAt).toISOString(), expires_in, wallets: [...wallets] };
 }
 
 /** Returns the domains that a message may be for, in lower case. @throws Unavailable 503 if none is known */
@@ -113,10 +127,11 @@ function domainsFor(request: FastifyRequest, config: RouteParts["config"]): read
   throw new Unavailable(503, "siwe_unavailable", detail, 60);
 }
 
-export function authRoutes(app: HttpApp, { services, guard }: RouteParts): void {
+export function authRoutes(app: HttpApp, { services }: RouteParts): void {
   app.post(
     "/api/auth/revoke",
     {
+      config: { access: "token" },
       schema: {
         operationId: "revokeToken",
         summary: "Sign out: end the token of this request",
@@ -125,14 +140,13 @@ export function authRoutes(app: HttpApp, { services, guard }: RouteParts): void 
         tags: ["Users"],
         security: [{ userToken: [] }],
         response: {
-          204: z.undefined().meta({ description: "The token has ended" }),
+          204: z.undefined().meta({ description: "The token was revoked" }),
           ...refusals(401, 413, 429, 503, 507),
         },
       },
-      ...guard.tokenHooks(),
     },
     async (request, reply) => {
-      await services.users.revoke(guard.requiredToken(request));
+      await services.users.revoke(request.caller.requireToken());
       return reply.code(204).send();
     },
   );

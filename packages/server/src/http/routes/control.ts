@@ -1,10 +1,9 @@
 import { ModelList, type AppDescriptor as Descriptor } from "@colloquy/protocol";
 import { z } from "zod";
-import type { ToolSourceReports } from "../../core/ports/driven/tool.ts";
+import type { ToolSourceReports } from "@colloquy/engine/internal/core/ports/driven/tool";
 import { AppDescriptor, SetModelResult } from "../documented.ts";
-import { optionalSessionId, requiredSessionId } from "../request.ts";
 import { AppName, HEADERS, optional, refusals } from "../operation.ts";
-import { DEFAULT_APP } from "../../core/session.ts";
+import { DEFAULT_APP } from "@colloquy/engine/internal/core/session";
 import type { HttpApp, RouteParts } from "./route-parts.ts";
 
 const TAGS = ["Control"];
@@ -28,30 +27,31 @@ export function controlRoutes(app: HttpApp, parts: RouteParts): void {
   listApps(app, parts);
 }
 
-function setModel(app: HttpApp, { services, admission, guard }: RouteParts): void {
+function setModel(app: HttpApp, { services, admission }: RouteParts): void {
   app.post(
     "/api/control/model",
     {
+      config: { access: { session: "header", app: "query", scope: "chat", creates: true } },
       schema: {
         operationId: "setModel",
         summary: "Set the model of a session",
-        description: "Creates the session when there is none.",
+        description: "Creates the session if it does not exist.",
         tags: TAGS,
         headers: z.object({ ...HEADERS.session, ...HEADERS.appKey }),
         querystring: SetModelQuery,
         response: { 200: SetModelResult, ...refusals(401, 404, 409, 413, 429, 503, 507) },
       },
-      ...guard.modelHooks({ changes: true }),
     },
     (request) => {
+      const { caller } = request;
       const { rig, baml, app: name } = request.query;
       return services.models.setModel(
         {
-          sessionId: requiredSessionId(request.raw),
-          access: guard.sessionAccess(request, name ?? guard.onlyOpened(request) ?? DEFAULT_APP),
+          sessionId: caller.sessionId,
+          access: caller.access(name ?? caller.onlyOpened() ?? DEFAULT_APP),
           app: name ?? null,
-          keyApp: guard.onlyOpened(request),
-          authorize: (wanted) => guard.authorizeApp(request, wanted),
+          keyApp: caller.onlyOpened(),
+          authorize: (wanted) => caller.authorizeApp(wanted),
           rig,
           utilityModel: baml ?? null,
         },
@@ -61,10 +61,11 @@ function setModel(app: HttpApp, { services, admission, guard }: RouteParts): voi
   );
 }
 
-function listModels(app: HttpApp, { services, admission, guard }: RouteParts): void {
+function listModels(app: HttpApp, { services, admission }: RouteParts): void {
   app.get(
     "/api/control/models",
     {
+      config: { access: { session: "header?", app: "query", scope: "read", creates: true } },
       schema: {
         operationId: "listModels",
         summary: "List the models of the session's App",
@@ -79,18 +80,18 @@ function listModels(app: HttpApp, { services, admission, guard }: RouteParts): v
           ...refusals(401, 404, 409, 429, 503, 507),
         },
       },
-      ...guard.modelHooks({ changes: false }),
     },
     async (request, reply) => {
+      const { caller } = request;
       const { app: name } = request.query;
-      const keyApp = guard.onlyOpened(request);
+      const keyApp = caller.onlyOpened();
       const models = await services.models.listModels(
         {
-          sessionId: optionalSessionId(request.raw),
-          access: guard.sessionAccess(request, name ?? keyApp ?? DEFAULT_APP),
+          sessionId: caller.namedSession,
+          access: caller.access(name ?? keyApp ?? DEFAULT_APP),
           app: name ?? null,
           keyApp,
-          authorize: (wanted) => guard.authorizeSession(request, wanted),
+          authorize: (wanted) => caller.authorizeSession(wanted),
         },
         admission.newSession(request),
       );
@@ -99,11 +100,12 @@ function listModels(app: HttpApp, { services, admission, guard }: RouteParts): v
   );
 }
 
-function listApps(app: HttpApp, { services, admission, guard }: RouteParts): void {
+function listApps(app: HttpApp, { services, admission }: RouteParts): void {
   const { apps, conversations, tools } = services;
   app.get(
     "/api/control/apps",
     {
+      config: { access: { session: "header", app: "opened", scope: "read", creates: true } },
       schema: {
         operationId: "listApps",
         summary: "List the Apps",
@@ -112,19 +114,15 @@ function listApps(app: HttpApp, { services, admission, guard }: RouteParts): voi
         tags: TAGS,
         headers: z.object({ ...HEADERS.session, ...HEADERS.appKey }),
         response: {
-          200: z.array(AppDescriptor).meta({ description: "The Apps" }),
+          200: z.array(AppDescriptor).meta({ description: "Apps" }),
           ...refusals(401, 404, 429, 503, 507),
         },
       },
-      ...guard.listHooks("read"),
     },
     async (request, reply) => {
-      await conversations.ensure(
-        requiredSessionId(request.raw),
-        guard.sessionAccess(request),
-        admission.newSession(request),
-      );
-      const names = [DEFAULT_APP, ...guard.opened(request)];
+      const { caller } = request;
+      await conversations.ensure(caller.sessionId, caller.access(), admission.newSession(request));
+      const names = [DEFAULT_APP, ...caller.opened()];
       await Promise.all(names.map((name) => tools.refresh(name)));
       return reply.send(
         names.flatMap((name) => {

@@ -1,55 +1,39 @@
-import type {
-  FastifyContextConfig,
-  FastifyInstance,
-  RawServerDefault,
-  RawReplyDefaultExpression,
-  RawRequestDefaultExpression,
-  FastifyBaseLogger,
-  onRequestHookHandler,
-} from "fastify";
-import type { ZodTypeProvider } from "fastify-type-provider-zod";
-import type { Services } from "../../core/ports/driving/services.ts";
-import type { AdminService } from "../../core/ports/driving/admin-service.ts";
+import type { FastifyInstance } from "fastify";
+import type { AdminService } from "../../admin/administration.ts";
 import type { Admission } from "../admission.ts";
 import type { Answers } from "../answers.ts";
-import type { AppGuard } from "../app-guard.ts";
+import type { Operators } from "../access/operators.ts";
 import type { HttpConfig, RequestLog } from "../edge.ts";
+import type { Services } from "../services.ts";
 
-export type HttpApp = FastifyInstance<
-  RawServerDefault,
-  RawRequestDefaultExpression,
-  RawReplyDefaultExpression,
-  FastifyBaseLogger,
-  ZodTypeProvider
->;
+export type { HttpApp } from "../http-app.ts";
 
 /** Dependencies of the routes. */
 export interface RouteParts {
   readonly services: Services;
   readonly answers: Answers;
   readonly admission: Admission;
-  readonly guard: AppGuard;
   readonly log: RequestLog;
   readonly config: HttpConfig;
   /** `null` disables the admin API. */
   readonly admin: AdminParts | null;
   readonly protocols: readonly ProtocolRoutes[];
+  /** Folder of the guide, which may be built while the service runs; `null` if it is not served. */
+  readonly guide: string | null;
   /** Version of the service. */
   readonly version: string;
 }
 
-/** Registers the routes of a foreign protocol (`protocols/`). */
-export type ProtocolRoutes = (app: HttpApp, parts: RouteParts) => void;
+/** Registers the routes of a protocol on an instance of their own. */
+export type ProtocolRoutes = (app: FastifyInstance) => Promise<void>;
 
 export interface AdminParts {
   readonly service: AdminService;
-  readonly requireKey: onRequestHookHandler;
+  readonly operators: Operators;
 }
 
 /** Documentation that all admin operations share. */
 export const ADMIN = { tags: ["Administration"], security: [{ adminKey: [] }] };
 
-/** Returns hooks of a route whose handler counts requests per caller, so that admission counts them as `bodies` and not as `writes`. */
-export function withoutWriteBudget<Hooks extends { readonly config: FastifyContextConfig }>(hooks: Hooks) {
-  return { ...hooks, config: { ...hooks.config, skipsWriteBudget: true } } as const;
-}
+export const OPERATOR = { access: "operator" } as const;
+export const PUBLIC = { access: "public" } as const;

@@ -1,18 +1,19 @@
 import type { FastifyRequest } from "fastify";
 import { z } from "zod";
-import { InvalidRequest, ServiceError } from "../../core/errors.ts";
-import type { JsonObject } from "../../core/json.ts";
-import { isPublic } from "../../core/loopback.ts";
-import { SECRET_MAX } from "../../core/secrets.ts";
-import { DEFAULT_APP } from "../../core/session.ts";
+import { InvalidRequest, ServiceError } from "@colloquy/engine/internal/core/errors";
+import type { JsonObject } from "@colloquy/engine/internal/core/json";
+import { isPublic } from "@colloquy/engine/internal/core/loopback";
+import { SECRET_MAX } from "@colloquy/engine/internal/core/secrets";
+import { DEFAULT_APP } from "@colloquy/engine/internal/core/session";
 import { actorOf } from "../actors.ts";
 import { AppName, ClientId, HEADERS, optional, refusals } from "../operation.ts";
-import { accepts } from "../user-access.ts";
-import { withoutWriteBudget, type HttpApp, type RouteParts } from "./route-parts.ts";
+import { accepts } from "../access/credentials.ts";
+import type { HttpApp, RouteParts } from "./route-parts.ts";
 
 const ROUTE = "/api/secrets";
 const TAGS = ["Secrets"];
 const SLOT_NAME_MAX = 128;
+const ACCESS = { access: { session: "none", app: "query", scope: "secrets", counted: "caller" } } as const;
 
 const Client = z.object({ client_id: ClientId.optional(), app: optional(AppName) });
 const ClientAndSlot = Client.extend({
@@ -33,12 +34,12 @@ const Values = z.record(z.string(), z.unknown()).meta({
 });
 
 const Names = z.array(z.string()).meta({
-  description: "Names of the slots that are set",
+  description: "Names of the stored secrets",
   examples: [["ALCHEMY_KEY"]],
 });
 
 const Removed = z
-  .object({ removed: z.int().meta({ description: "How many slots were set" }) })
+  .object({ removed: z.int().meta({ description: "Number of removed secrets" }) })
   .meta({ examples: [{ removed: 1 }] });
 
 /** Secrets of an App's clients (contract section 4), which are never returned. */
@@ -56,12 +57,13 @@ type Admit = (
   body: unknown,
 ) => Promise<{ readonly app: string; readonly clientId: string }>;
 
-function admission({ guard, admission, config }: RouteParts): Admit {
+function admission({ admission, config }: RouteParts): Admit {
   return async (request, { app = DEFAULT_APP, client_id: named }, body) => {
-    guard.authorizeApp(request, app);
-    const isUser = accepts(request.user, app);
+    const { caller } = request;
+    caller.authorizeApp(app);
+    const isUser = accepts(caller.user, app);
     if (app === DEFAULT_APP && !isUser && isPublic(config)) throw keyNeeded();
-    const clientId = guard.clientOf(request, app, named ?? null);
+    const clientId = caller.clientOf(app, named ?? null);
     if (clientId === null) throw clientMissing();
     await admission.secrets(request, { app, clientId, sessionId: null }, body);
     return { app, clientId };
@@ -86,19 +88,19 @@ function clientMissing(): InvalidRequest {
   return new InvalidRequest("parameter_missing", detail);
 }
 
-function list(app: HttpApp, { services, guard }: RouteParts, admit: Admit): void {
+function list(app: HttpApp, { services }: RouteParts, admit: Admit): void {
   app.get(
     ROUTE,
     {
+      config: ACCESS,
       schema: {
         operationId: "listSecrets",
-        summary: "List the names of a client's secrets that are set",
+        summary: "List the names of a client's stored secrets",
         tags: TAGS,
         headers: z.object(HEADERS.appKey),
         querystring: Client,
         response: { 200: Names, ...refusals(401, 429, 503) },
       },
-      ...withoutWriteBudget(guard.queryHooks("secrets")),
     },
     async (request, reply) => {
       const { app: name, clientId } = await admit(request, request.query, null);
@@ -107,10 +109,11 @@ function list(app: HttpApp, { services, guard }: RouteParts, admit: Admit): void
   );
 }
 
-function set(app: HttpApp, { services, guard }: RouteParts, admit: Admit): void {
+function set(app: HttpApp, { services }: RouteParts, admit: Admit): void {
   app.put(
     ROUTE,
     {
+      config: ACCESS,
       schema: {
         operationId: "setSecrets",
         summary: "Set or replace secrets of a client",
@@ -122,7 +125,6 @@ function set(app: HttpApp, { services, guard }: RouteParts, admit: Admit): void 
         body: Values,
         response: { 200: Names, ...refusals(401, 413, 415, 429, 503, 507) },
       },
-      ...withoutWriteBudget(guard.queryHooks("secrets")),
     },
     async (request, reply) => {
       const { app: name, clientId } = await admit(request, request.query, request.body);
@@ -134,10 +136,11 @@ function set(app: HttpApp, { services, guard }: RouteParts, admit: Admit): void 
   );
 }
 
-function remove(app: HttpApp, { services, guard }: RouteParts, admit: Admit): void {
+function remove(app: HttpApp, { services }: RouteParts, admit: Admit): void {
   app.delete(
     ROUTE,
     {
+      config: ACCESS,
       schema: {
         operationId: "removeSecrets",
         summary: "Remove one secret of a client, or all of them",
@@ -147,7 +150,6 @@ function remove(app: HttpApp, { services, guard }: RouteParts, admit: Admit): vo
         querystring: ClientAndSlot,
         response: { 200: Removed, ...refusals(401, 429, 503, 507) },
       },
-      ...withoutWriteBudget(guard.queryHooks("secrets")),
     },
     async (request) => {
       const { app: name, clientId } = await admit(request, request.query, {});

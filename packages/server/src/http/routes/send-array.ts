@@ -3,7 +3,7 @@
 import { hash } from "node:crypto";
 import { Readable } from "node:stream";
 import type { FastifyReply } from "fastify";
-import type { RecordPage } from "../../core/ports/driving/services.ts";
+import type { RecordPage } from "@colloquy/engine/internal/core/ports/driving/services";
 
 /** Bytes of records per write. A client that does not read keeps two such pieces in memory. */
 const PIECE_BYTES = 256 * 1024;

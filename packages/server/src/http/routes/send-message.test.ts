@@ -1,18 +1,22 @@
-import { describe, expect, it } from "vitest";
-import { SESSION, testEdge, WALLET } from "../testing/edge.ts";
+import { randomUUID } from "node:crypto";
+import type { Snapshot } from "@colloquy/protocol";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { expectProblem } from "../testing/expect-problem.ts";
-import { itNeedsASessionId } from "../testing/session-header.ts";
+import { startEdges, WALLET } from "../testing/edge.ts";
+
+const edges = await startEdges();
+afterEach(() => vi.restoreAllMocks());
+
+/** Returns a function that returns the last chat that the service got. */
+function watchChats() {
+  const chat = vi.spyOn(edges.service.conversations, "chat");
+  return () => chat.mock.lastCall?.[0];
+}
 
 describe("POST /api/chat", () => {
-  itNeedsASessionId({ method: "POST", url: "/api/chat?message=hi" });
-
-  it("gives 401 for another App in the query even if the body is unreadable", async () => {
-    const options = { headers: { "content-type": "application/json" }, payload: "{" };
-    expectProblem(await testEdge().send("POST", "/api/chat?app=other", options), 401, "app_key_invalid");
-  });
-
   it("returns the snapshot", async () => {
-    const answer = await testEdge().send("POST", "/api/chat?message=hello+w%C3%B6rld");
+    const edge = edges.testEdge();
+    const answer = await edge.send("POST", "/api/chat?message=hello+w%C3%B6rld");
     expect(answer.statusCode).toBe(200);
     expect(answer.headers).toMatchObject({
       "content-type": "application/json; charset=utf-8",
@@ -21,14 +25,13 @@ describe("POST /api/chat", () => {
     });
     expect(answer.headers["x-request-id"]).toBeDefined();
     expect(answer.json()).toMatchObject({
-      session_id: SESSION,
+      session_id: edge.session,
       messages: [{ sender: "user", content: "hello wörld" }],
     });
   });
 
   const userState = { connection: { is_connected: true }, evm: { address: WALLET, chain_id: 1 } };
   const expected = {
-    sessionId: SESSION,
     app: "default",
     message: "hi",
     publicKey: WALLET,
@@ -38,50 +41,26 @@ describe("POST /api/chat", () => {
     waitMs: 0,
   };
 
-  const schema = { type: "object", properties: { pattern: { type: "string" } } };
-
-  it("reads a schema for the answer from a JSON body, as it is", async () => {
-    const edge = testEdge();
-    const sent = '{"type":"object","properties":{"__proto__":{"const":{"__proto__":1}}}}';
-    await edge.send("POST", "/api/chat", {
-      headers: { "content-type": "application/json" },
-      payload: `{"message":"hi","response_schema":${sent}}`,
-    });
-    expect(JSON.stringify(edge.services.conversations.last.chat?.options)).toBe(`{"responseSchema":${sent}}`);
-  });
-
   const unreadable = { response_schema: 5, client_tools: { "a b": { inputSchema: "none" } } };
 
-  it("leaves the options with schemas to the use case, which reads them after permission", async () => {
-    const edge = testEdge();
-    await edge.send("POST", "/api/chat", { payload: { message: "hi", ...unreadable } });
-    expect(edge.services.conversations.last.chat?.options).toEqual({
-      responseSchema: unreadable.response_schema,
-      clientTools: unreadable.client_tools,
-    });
-  });
-
   it("checks access and limits first, whatever the options with schemas are", async () => {
-    const edge = testEdge({ loopback: false, rateLimits: { chatsPerMinute: 1 } });
+    const edge = edges.testEdge({ loopback: false, rateLimits: { chatsPerMinute: 1 } });
     const post = (more: object) =>
       edge.send("POST", "/api/chat", { payload: { message: "hi", ...unreadable, ...more } });
     expectProblem(await post({ app: "other" }), 401, "app_key_invalid");
-    expect((await post({})).statusCode).toBe(200);
+    expect((await post({})).statusCode).toBe(400);
     expectProblem(await post({}), 429, "rate_limited");
   });
 
   it("ignores a schema in the query", async () => {
-    const edge = testEdge();
-    const query = new URLSearchParams({ message: "hi", response_schema: JSON.stringify(schema) });
-    await edge.send("POST", `/api/chat?${query.toString()}`);
-    expect(edge.services.conversations.last.chat?.options).toEqual({
-      responseSchema: undefined,
-      clientTools: undefined,
-    });
+    const query = new URLSearchParams({ message: "hi", response_schema: "nonsense" });
+    const answer = await edges.testEdge().send("POST", `/api/chat?${query.toString()}`);
+    expect(answer.statusCode).toBe(200);
   });
 
   it("reads its parameters from the query", async () => {
-    const edge = testEdge();
+    const lastChat = watchChats();
+    const edge = edges.testEdge();
     const query = new URLSearchParams({
       message: "hi",
       app: "default",
@@ -91,13 +70,14 @@ describe("POST /api/chat", () => {
       unknown: "ignored",
     });
     await edge.send("POST", `/api/chat?${query.toString()}`);
-    expect(edge.services.conversations.last.chat).toMatchObject(expected);
+    expect(lastChat()).toMatchObject(expected);
   });
 
   it.each([userState, JSON.stringify(userState)])(
     "reads its parameters from a JSON body, user state as %j",
     async (state) => {
-      const edge = testEdge();
+      const lastChat = watchChats();
+      const edge = edges.testEdge();
       const payload = {
         message: "hi",
         app: "default",
@@ -107,15 +87,16 @@ describe("POST /api/chat", () => {
         unknown: "ignored",
       };
       expect((await edge.send("POST", "/api/chat", { payload })).statusCode).toBe(200);
-      expect(edge.services.conversations.last.chat).toMatchObject(expected);
+      expect(lastChat()).toMatchObject(expected);
     },
   );
 
   it("combines parameters of query and body, but allows none in both", async () => {
-    const edge = testEdge();
+    const lastChat = watchChats();
+    const edge = edges.testEdge();
     const url = `/api/chat?public_key=${WALLET}&client_id=web-7`;
     await edge.send("POST", url, { payload: { message: "hi", client_id: null } });
-    expect(edge.services.conversations.last.chat).toMatchObject({
+    expect(lastChat()).toMatchObject({
       message: "hi",
       publicKey: WALLET,
       clientId: "web-7",
@@ -126,10 +107,11 @@ describe("POST /api/chat", () => {
   });
 
   it("accepts every key of user state, including __proto__", async () => {
-    const edge = testEdge();
+    const lastChat = watchChats();
+    const edge = edges.testEdge();
     const payload = '{"message":"hi","user_state":{"__proto__":{"a":1},"x":[null]}}';
     await edge.send("POST", "/api/chat", { headers: { "content-type": "application/json" }, payload });
-    const kept = edge.services.conversations.last.chat?.userState ?? {};
+    const kept = lastChat()?.userState ?? {};
     expect(JSON.stringify(kept)).toBe('{"__proto__":{"a":1},"x":[null]}');
   });
 
@@ -152,9 +134,9 @@ describe("POST /api/chat", () => {
     ["message=hi&client_id=a%0Ab", "parameter_invalid"],
     ["message=hi&app=default&app=default", "parameter_repeated"],
   ])("rejects ?%s", async (query, code) => {
-    const edge = testEdge();
+    const edge = edges.testEdge();
     expectProblem(await edge.send("POST", `/api/chat?${query}`), 400, code);
-    expect(edge.services.conversations.sessions.size).toBe(0);
+    expect(await edges.exists(edge.session)).toBe(false);
   });
 
   it.each([
@@ -173,20 +155,21 @@ describe("POST /api/chat", () => {
     ["[]", "body_invalid"],
     ["nonsense", "json_invalid"],
   ])("rejects the body %s", async (payload, code) => {
-    const edge = testEdge();
+    const edge = edges.testEdge();
     const headers = { "content-type": "application/json" };
     expectProblem(await edge.send("POST", "/api/chat", { headers, payload }), 400, code);
-    expect(edge.services.conversations.sessions.size).toBe(0);
+    expect(await edges.exists(edge.session)).toBe(false);
   });
 
   it.each(["query", "body"])("passes on an unchanged message from the %s", async (where) => {
-    const edge = testEdge();
+    const lastChat = watchChats();
+    const edge = edges.testEdge();
     const message = "  indented\n\tcode \u00a0\n";
     const query = `?${new URLSearchParams({ message }).toString()}`;
     await edge.send("POST", `/api/chat${where === "query" ? query : ""}`, {
       ...(where === "body" && { payload: { message } }),
     });
-    expect(edge.services.conversations.last.chat?.message).toBe(message);
+    expect(lastChat()?.message).toBe(message);
   });
 
   it.each([
@@ -196,11 +179,12 @@ describe("POST /api/chat", () => {
     ["the body as the text null", "", { user_state: "null" }],
     ["the body", "", { app: "", public_key: "", user_state: "", client_id: "" }],
   ])("treats empty parameters in %s and an empty key as absent", async (_name, query, payload) => {
-    const edge = testEdge();
+    const lastChat = watchChats();
+    const edge = edges.testEdge();
     const headers = { "service-app-key": "" };
     const answer = await edge.send("POST", `/api/chat?message=hi${query}`, { headers, payload });
     expect(answer.statusCode).toBe(200);
-    expect(edge.services.conversations.last.chat).toMatchObject({
+    expect(lastChat()).toMatchObject({
       app: "default",
       publicKey: null,
       userState: null,
@@ -219,7 +203,7 @@ describe("POST /api/chat", () => {
     [{ evm: { chain_id: true } }, 'must have at "evm.chain_id" a number, a string or null'],
     [{ evm: { chain_id: {} } }, 'must have at "evm.chain_id" a number, a string or null'],
   ])("rejects the user state %j and names the path", async (state, sentence) => {
-    const edge = testEdge();
+    const edge = edges.testEdge();
     const text = JSON.stringify(state);
     const inQuery = `message=hi&user_state=${encodeURIComponent(text)}`;
     for (const answer of [
@@ -230,7 +214,7 @@ describe("POST /api/chat", () => {
     ]) {
       expect(expectProblem(answer, 400, "parameter_invalid")).toContain(sentence);
     }
-    expect(edge.services.conversations.sessions.size).toBe(0);
+    expect(await edges.exists(edge.session)).toBe(false);
   });
 
   it.each([
@@ -240,14 +224,15 @@ describe("POST /api/chat", () => {
     { evm: { chain_id: "0x1" }, solana: { address: 7 } },
     { evm: { chain_id: 1.5 }, note: "connected" },
   ])("accepts the user state %j with its unknown keys", async (state) => {
-    const edge = testEdge();
+    const lastChat = watchChats();
+    const edge = edges.testEdge();
     const payload = { message: "hi", user_state: state };
     expect((await edge.send("POST", "/api/chat", { payload })).statusCode).toBe(200);
-    expect(edge.services.conversations.last.chat?.userState).toEqual(state);
+    expect(lastChat()?.userState).toEqual(state);
   });
 
   it("accepts 32,768 characters, and rejects one more with 413", async () => {
-    const edge = testEdge();
+    const edge = edges.testEdge();
     const longest = ` ${"x".repeat(32_766)} `;
     expect((await edge.send("POST", "/api/chat", { payload: { message: longest } })).statusCode).toBe(200);
     const payload = { message: "😀".repeat(16_384) };
@@ -258,35 +243,11 @@ describe("POST /api/chat", () => {
     expectProblem(query, 413, "message_too_long");
   });
 
-  it.each(["app=other", "app=DEFAULT", "app=other&message=&user_state=x"])(
-    "gives 401 for ?%s before any other check, with or without a key",
-    async (query) => {
-      for (const headers of [{}, { "service-app-key": "clq_x_y" }, { "x-session-id": "nonsense" }]) {
-        const edge = testEdge();
-        const answer = await edge.send("POST", `/api/chat?${query}`, { headers });
-        expectProblem(answer, 401, "app_key_invalid");
-        expect(answer.headers["www-authenticate"]).toContain("ServiceAppKey");
-        expect(edge.services.conversations.sessions.size).toBe(0);
-      }
-    },
-  );
-
-  it("gives 401 for another App in the body", async () => {
-    const answer = await testEdge().send("POST", "/api/chat", { payload: { message: "", app: "other" } });
-    expectProblem(answer, 401, "app_key_invalid");
-  });
-
-  it("ignores a key for the default App", async () => {
-    const headers = { "service-app-key": "nonsense" };
-    expect((await testEdge().send("POST", "/api/chat?message=hi&app=default", { headers })).statusCode).toBe(
-      200,
-    );
-  });
-
   it("passes on an Idempotency-Key of 1 to 255 printable characters, and rejects others", async () => {
-    const edge = testEdge();
+    const lastChat = watchChats();
+    const edge = edges.testEdge();
     await edge.send("POST", "/api/chat?message=hi", { headers: { "idempotency-key": "a, b" } });
-    expect(edge.services.conversations.last.chat?.idempotencyKey).toBe("a, b");
+    expect(lastChat()?.idempotencyKey).toBe("a, b");
     for (const key of ["", "k".repeat(256), "schlüssel"]) {
       const answer = await edge.send("POST", "/api/chat?message=hi", { headers: { "idempotency-key": key } });
       expectProblem(answer, 400, "idempotency_key_invalid");
@@ -294,17 +255,19 @@ describe("POST /api/chat", () => {
   });
 
   it("passes on the maximum wait time, and confirms it in Preference-Applied", async () => {
-    const edge = testEdge();
+    const lastChat = watchChats();
+    const edge = edges.testEdge();
     const answer = await edge.send("POST", "/api/chat?message=hi", { headers: { prefer: "wait=7" } });
-    expect(edge.services.conversations.last.chat?.waitMs).toBe(7000);
+    expect(lastChat()?.waitMs).toBe(7000);
     expect(answer.headers["preference-applied"]).toBe("wait=7");
   });
 
   it("limits chats to 60 a minute per address beyond a loopback bind", async () => {
-    const edge = testEdge({ loopback: false });
-    const chat = (remoteAddress: string) => edge.send("POST", "/api/chat?message=hi", { remoteAddress });
+    const edge = edges.testEdge({ loopback: false });
+    const chat = (remoteAddress: string) =>
+      edge.send("POST", "/api/chat?message=hi", { remoteAddress, headers: { "x-session-id": randomUUID() } });
     for (let index = 0; index < 60; index += 1) expect((await chat("2001:db8::1")).statusCode).toBe(200);
-    edge.pass(1500);
+    await edges.pass(1500);
     const refused = await chat("2001:db8::2");
     expectProblem(refused, 429, "rate_limited");
     expect(refused.headers["retry-after"]).toBe("59");
@@ -313,33 +276,33 @@ describe("POST /api/chat", () => {
 
   it("accepts repeats of a chat beyond the rate limit, up to a limit of their own", async () => {
     const rateLimits = { chatsPerMinute: 2, newSessionsPerMinute: 9, streamsPerAddress: 9 };
-    const edge = testEdge({ loopback: false, rateLimits });
+    const edge = edges.testEdge({ loopback: false, rateLimits });
     const chat = (message: string, key: string) =>
       edge.send("POST", `/api/chat?message=${message}`, { headers: { "idempotency-key": key } });
     expect((await chat("one", "a")).statusCode).toBe(200);
-    const second = await chat("two", "b");
+    expect((await chat("two", "b")).statusCode).toBe(200);
     expectProblem(await chat("three", "c"), 429, "rate_limited");
-    const repeated = await chat("two", "b");
-    expect([repeated.statusCode, repeated.body]).toEqual([200, second.body]);
+    const repeated = (await chat("two", "b")).json<Snapshot>();
+    expect(repeated.messages.filter(({ sender }) => sender === "user")).toHaveLength(2);
     // Repeats have their own budget, so that guessed keys do not query the store without limit.
-    edge.services.conversations.isRepeat = () => Promise.reject(new Error("The store was asked"));
+    vi.spyOn(edges.service.conversations, "isRepeat").mockRejectedValue(new Error("The store was asked"));
     expectProblem(await chat("two", "b"), 429, "rate_limited");
     expectProblem(await edge.send("POST", "/api/chat?message=two"), 429, "rate_limited");
   });
 
   it("gives 503 and closes the connection while the only process stops", async () => {
-    const edge = testEdge();
-    Object.assign(edge.services.readiness, { stopping: true, refusesWork: true });
+    const edge = edges.testEdge();
+    edge.stop();
     const answer = await edge.send("POST", "/api/chat?message=hi");
     expectProblem(answer, 503, "stopping");
     expect(answer.headers).toMatchObject({ connection: "close", "retry-after": "5" });
-    expect(edge.services.conversations.sessions.size).toBe(0);
+    expect(await edges.exists(edge.session)).toBe(false);
     expect((await edge.send("GET", "/api/state")).headers["connection"]).toBe("close");
   });
 
   it("accepts a chat and closes the connection while one of several processes stops", async () => {
-    const edge = testEdge();
-    edge.services.readiness.stopping = true;
+    const edge = edges.testEdge({}, { hasOtherNodes: true });
+    edge.stop();
     const answer = await edge.send("POST", "/api/chat?message=hi");
     expect([answer.statusCode, answer.headers["connection"]]).toEqual([200, "close"]);
   });

@@ -2,24 +2,50 @@ import { parseSessionId } from "@colloquy/protocol";
 import { z } from "zod";
 import { actorOf } from "../actors.ts";
 import { DeletedThread, PersistedMessage, Thread } from "../documented.ts";
-import { InvalidRequest } from "../../core/errors.ts";
-import { claimForbidden } from "../key-refusals.ts";
-import { requiredSessionId } from "../request.ts";
+import { InvalidRequest } from "@colloquy/engine/internal/core/errors";
+import { isJsonObject, type JsonObject } from "@colloquy/engine/internal/core/json";
+import { claimForbidden } from "../access/refusals.ts";
 import { EXAMPLE_WALLET, HEADERS, IdPath, limitUpTo, optional, PublicKey, refusals } from "../operation.ts";
 import type { HttpApp, RouteParts } from "./route-parts.ts";
 import { nextLink, sendArray, sendRecords } from "./send-array.ts";
 
 const TAGS = ["Sessions"];
+const EXAMPLE_METADATA = { project: "bridge" };
 const [PAGE_MAX, MESSAGES_MAX] = [200, 1000];
+const READING = { access: { session: "path", app: "session", scope: "read", inTransaction: true } } as const;
+const CHANGING = { access: { session: "path", app: "session", scope: "chat", inTransaction: true } } as const;
+
+/** Passes the value through, because a copy by zod would lose a `__proto__` key. */
+const MetadataObject = z
+  .unknown()
+  .refine((value): value is JsonObject => isJsonObject(value), "must be a JSON object");
+const METADATA_SCHEMA = { type: "object", additionalProperties: true } as const;
 
 const CreateBody = z
-  .object({ public_key: optional(PublicKey.nullable()) })
+  .object({
+    public_key: optional(PublicKey.nullable()),
+    metadata: optional(
+      MetadataObject.meta({
+        description: "Metadata for a session that has none: a JSON object of at most 4 KiB, depth 16",
+        ...METADATA_SCHEMA,
+        examples: [EXAMPLE_METADATA],
+      }),
+    ),
+  })
   .nullish()
-  .meta({ description: "May be absent", example: { public_key: EXAMPLE_WALLET } });
+  .meta({ description: "Optional", example: { public_key: EXAMPLE_WALLET } });
 
-const ListQuery = z.object({
+const METADATA_PREFIX = "metadata.";
+const FILTERS_MAX = 8;
+
+// Loose, because clients choose the names of metadata filters.
+const ListQuery = z.looseObject({
   public_key: PublicKey.optional(),
-  limit: optional(limitUpTo(PAGE_MAX, "Threads in a page; without it all")),
+  [`${METADATA_PREFIX}key`]: z.string("must be a string").optional().meta({
+    description:
+      "Only threads whose metadata has this text under the name after the dot, which stands here for any name; at most 8 of them",
+  }),
+  limit: optional(limitUpTo(PAGE_MAX, "Maximum threads of a page; all threads if absent")),
   cursor: optional(
     z.string().meta({ description: "Where the page begins, from the `Link` header of the one before" }),
   ),
@@ -43,7 +69,7 @@ const MessagesQuery = z.object({
  */
 const VISIBLE = /[^\p{Cc}\p{Cf}\p{Z}\p{M}\p{Default_Ignorable_Code_Point}\u2800]/u;
 
-const RenameBody = z
+const EditBody = z
   .object({
     title: z
       .string("must be a string")
@@ -53,9 +79,25 @@ const RenameBody = z
       .refine((title) => VISIBLE.test(title), "must hold a character that can be seen")
       .meta({
         description: "The new title; never overwritten by a generated one",
-      }),
+      })
+      .optional(),
+    metadata: z
+      .union([z.null(), MetadataObject])
+      .meta({
+        description:
+          "Merge patch (RFC 7396) of the metadata: `null` removes a member, or all of it; at most 4 KiB merged, depth 16",
+        anyOf: [METADATA_SCHEMA, { type: "null" }],
+      })
+      .optional(),
   })
-  .meta({ examples: [{ title: "Bridging to Arbitrum" }] });
+  .refine(({ title, metadata }) => title !== undefined || metadata !== undefined, {
+    message: "must be a string, unless the body has `metadata`",
+    path: ["title"],
+  })
+  .meta({
+    anyOf: [{ required: ["title"] }, { required: ["metadata"] }],
+    examples: [{ title: "Bridging to Arbitrum", metadata: EXAMPLE_METADATA }],
+  });
 
 const ForkBody = z
   .object({
@@ -85,37 +127,41 @@ export function sessionRoutes(app: HttpApp, parts: RouteParts): void {
   claimThread(app, parts);
 }
 
-function createSession(app: HttpApp, { services, admission, guard }: RouteParts): void {
+function createSession(app: HttpApp, { services, admission }: RouteParts): void {
   const { threads } = services;
   app.post(
     "/api/sessions",
     {
+      config: {
+        access: { session: "header", app: "session", scope: "chat", creates: true, inTransaction: true },
+      },
       schema: {
         operationId: "createSession",
         summary: "Create a session",
-        description: "Answers the same for a session that exists. Binds the wallet when none was bound.",
+        description:
+          "Answers the same for a session that exists. Binds the wallet when none was bound, and sets the metadata when there is none.",
         tags: TAGS,
         headers: z.object({ ...HEADERS.session, ...HEADERS.sessionKey }),
         body: CreateBody,
         response: { 200: Thread, ...refusals(401, 404, 409, 413, 415, 429, 503, 507) },
       },
-      ...guard.sessionCommandHooks("chat"),
     },
     (request) => {
-      const sessionId = requiredSessionId(request.raw);
-      const publicKey = request.body?.public_key ?? null;
-      return guard.runAuthorized(request, sessionId, (allowed) =>
-        threads.create(sessionId, publicKey, allowed, admission.newSession(request)),
+      const { caller } = request;
+      const { public_key: publicKey = null, metadata } = request.body ?? {};
+      return caller.run((access) =>
+        threads.create(caller.sessionId, publicKey, access, admission.newSession(request), metadata),
       );
     },
   );
 }
 
-function listThreads(app: HttpApp, { services, admission, guard }: RouteParts): void {
+function listThreads(app: HttpApp, { services, admission }: RouteParts): void {
   const { conversations, threads } = services;
   app.get(
     "/api/sessions",
     {
+      config: { access: { session: "header", app: "opened", scope: "read", creates: true } },
       schema: {
         operationId: "listThreads",
         summary: "List the threads of a wallet or of the user",
@@ -127,34 +173,58 @@ function listThreads(app: HttpApp, { services, admission, guard }: RouteParts): 
         headers: z.object({ ...HEADERS.session, ...HEADERS.listKey }),
         querystring: ListQuery,
         response: {
-          200: z.array(Thread).meta({ description: "The threads" }),
+          200: z.array(Thread).meta({ description: "Threads" }),
           ...refusals(401, 404, 429, 503, 507),
         },
       },
-      ...guard.listHooks("read"),
     },
     async (request, reply) => {
-      const sessionId = requiredSessionId(request.raw);
+      const { caller } = request;
       const { public_key: publicKey, limit, cursor } = request.query;
-      const allowed = guard.listAccess(request, publicKey ?? null);
-      if (publicKey === undefined && allowed.user === null) throw walletMissing();
-      const query = { publicKey: publicKey ?? null, access: allowed, cursor: cursor ?? null };
+      const access = caller.list(publicKey ?? null);
+      if (publicKey === undefined && access.user === null) throw walletMissing();
+      const metadata = metadataFilter(request.query);
+      const query = { publicKey: publicKey ?? null, access, cursor: cursor ?? null, metadata };
       // List first, so that a rejected request creates nothing.
       if (limit === undefined) {
         const all = await threads.listAll(query);
-        await conversations.ensure(sessionId, guard.sessionAccess(request), admission.newSession(request));
+        await conversations.ensure(caller.sessionId, caller.access(), admission.newSession(request));
         return await sendArray(reply, all);
       }
       const page = await threads.list({ ...query, limit });
-      await conversations.ensure(sessionId, guard.sessionAccess(request), admission.newSession(request));
+      await conversations.ensure(caller.sessionId, caller.access(), admission.newSession(request));
       if (page.next !== null) {
         const ofWallet = publicKey === undefined ? {} : { public_key: publicKey };
-        const next = { ...ofWallet, limit: String(limit), cursor: page.next };
+        const filters = Object.entries(metadata ?? {}).map(([name, value]) => [
+          METADATA_PREFIX + name,
+          value,
+        ]);
+        const next = { ...ofWallet, ...Object.fromEntries(filters), limit: String(limit), cursor: page.next };
         reply.header("link", nextLink(next));
       }
       return reply.send([...page.threads]);
     },
   );
+}
+
+/**
+ * Returns the texts that the metadata of listed threads must have, by name; `undefined` for no filter. An empty
+ * text counts as absent, as everywhere (contract section 6).
+ */
+function metadataFilter(query: Readonly<Record<string, unknown>>): Record<string, string> | undefined {
+  const filters = Object.entries(query).flatMap(([name, value]): [string, unknown][] =>
+    name.startsWith(METADATA_PREFIX) && value !== "" ? [[name.slice(METADATA_PREFIX.length), value]] : [],
+  );
+  const repeated = filters.find(([, value]) => typeof value !== "string");
+  if (repeated !== undefined) {
+    const detail = `The query parameter "${METADATA_PREFIX}${repeated[0]}" was sent more than once. Send it once.`;
+    throw new InvalidRequest("parameter_repeated", detail);
+  }
+  if (filters.length > FILTERS_MAX) {
+    const detail = `There are ${filters.length} query parameters for metadata. Send at most ${FILTERS_MAX}.`;
+    throw new InvalidRequest("parameter_invalid", detail);
+  }
+  return filters.length === 0 ? undefined : (Object.fromEntries(filters) as Record<string, string>);
 }
 
 function walletMissing(): InvalidRequest {
@@ -163,11 +233,12 @@ function walletMissing(): InvalidRequest {
   return new InvalidRequest("parameter_missing", detail);
 }
 
-function getAndMessages(app: HttpApp, { services, guard }: RouteParts): void {
+function getAndMessages(app: HttpApp, { services }: RouteParts): void {
   const { threads } = services;
   app.get(
     "/api/sessions/:id",
     {
+      config: READING,
       schema: {
         operationId: "getSession",
         summary: "Get a session",
@@ -176,17 +247,17 @@ function getAndMessages(app: HttpApp, { services, guard }: RouteParts): void {
         headers: z.object(HEADERS.sessionKey),
         response: { 200: Thread, ...refusals(401, 404, 429, 503) },
       },
-      ...guard.pathCommandHooks("read"),
     },
     (request) => {
       const { id } = request.params;
-      return guard.runAuthorized(request, id, (allowed) => threads.get(id, allowed));
+      return request.caller.run((access) => threads.get(id, access));
     },
   );
 
   app.get(
     "/api/sessions/:id/messages",
     {
+      config: READING,
       schema: {
         operationId: "listMessages",
         summary: "List the persisted messages of a session",
@@ -198,17 +269,16 @@ function getAndMessages(app: HttpApp, { services, guard }: RouteParts): void {
         headers: z.object(HEADERS.sessionKey),
         querystring: MessagesQuery,
         response: {
-          200: z.array(PersistedMessage).meta({ description: "The messages" }),
+          200: z.array(PersistedMessage).meta({ description: "Messages" }),
           ...refusals(401, 404, 429, 503),
         },
       },
-      ...guard.pathCommandHooks("read"),
     },
     async (request, reply) => {
       const { id } = request.params;
       const { after = null, limit = MESSAGES_MAX, include } = request.query;
-      const page = await guard.runAuthorized(request, id, (allowed) =>
-        threads.messages(id, after, limit, allowed, include !== undefined),
+      const page = await request.caller.run((access) =>
+        threads.messages(id, after, limit, access, include !== undefined),
       );
       const query = { limit: String(limit), ...(include && { include }) };
       return await sendRecords(reply, query, page);
@@ -216,32 +286,34 @@ function getAndMessages(app: HttpApp, { services, guard }: RouteParts): void {
   );
 }
 
-function renameAndDelete(app: HttpApp, { services, guard }: RouteParts): void {
+function renameAndDelete(app: HttpApp, { services }: RouteParts): void {
   const { threads } = services;
   app.patch(
     "/api/sessions/:id",
     {
+      config: CHANGING,
       schema: {
         operationId: "renameThread",
-        summary: "Rename a thread",
+        summary: "Rename a thread, or change its metadata",
+        description: "Changes both or neither. A change of metadata does not count as activity.",
         tags: TAGS,
+        consumes: ["application/json", "application/merge-patch+json"],
         params: IdPath,
         headers: z.object(HEADERS.sessionKey),
-        body: RenameBody,
+        body: EditBody,
         response: { 200: Thread, ...refusals(401, 404, 413, 415, 429, 503, 507) },
       },
-      ...guard.pathCommandHooks("chat"),
     },
     (request) => {
       const { id } = request.params;
-      const { title } = request.body;
-      return guard.runAuthorized(request, id, (allowed) => threads.rename(id, title, allowed));
+      return request.caller.run((access) => threads.edit(id, request.body, access));
     },
   );
 
   app.delete(
     "/api/sessions/:id",
     {
+      config: CHANGING,
       schema: {
         operationId: "deleteThread",
         summary: "Delete a thread and its messages",
@@ -251,25 +323,25 @@ function renameAndDelete(app: HttpApp, { services, guard }: RouteParts): void {
         headers: z.object(HEADERS.sessionKey),
         response: { 200: DeletedThread, ...refusals(401, 404, 413, 429, 503, 507) },
       },
-      ...guard.pathCommandHooks("chat"),
     },
     async (request) => {
       const { id } = request.params;
-      const spelling = await guard.runAuthorized(request, id, (allowed) => threads.remove(id, allowed));
+      const spelling = await request.caller.run((access) => threads.remove(id, access));
       return { session_id: spelling, deleted: true as const };
     },
   );
 }
 
-function forkThread(app: HttpApp, { services, admission, guard }: RouteParts): void {
+function forkThread(app: HttpApp, { services, admission }: RouteParts): void {
   app.post(
     "/api/sessions/:id/fork",
     {
+      config: { access: { ...CHANGING.access, needsKey: true, creates: true } },
       schema: {
         operationId: "forkThread",
         summary: "Copy a thread",
         description:
-          "Copies the finished turns, through that of a message, into a new or empty session, with the App, model, title, owner, wallet and " +
+          "Copies the finished turns, through that of a message, into a new or empty session, with the App, model, title, metadata, owner, wallet and " +
           "user state. Messages keep their time and get new ids. Secrets and pending actions are not copied, and the thread is unchanged.",
         tags: TAGS,
         params: IdPath,
@@ -277,24 +349,24 @@ function forkThread(app: HttpApp, { services, admission, guard }: RouteParts): v
         body: ForkBody,
         response: { 200: Thread, ...refusals(401, 404, 409, 413, 415, 429, 503, 507) },
       },
-      ...guard.pathKeyHooks("chat"),
     },
     (request) => {
       const { id } = request.params;
       const { session_id: spelling, through_message_id: through = null } = request.body;
       const creation = admission.newSession(request, { spelling });
       const admit = admission.copy(request, id);
-      return guard.runAuthorized(request, id, (allowed) =>
-        services.threads.fork(id, { session: spelling.toLowerCase(), through, admit }, allowed, creation),
+      return request.caller.run((access) =>
+        services.threads.fork(id, { session: spelling.toLowerCase(), through, admit }, access, creation),
       );
     },
   );
 }
 
-function claimThread(app: HttpApp, { services, guard }: RouteParts): void {
+function claimThread(app: HttpApp, { services }: RouteParts): void {
   app.post(
     "/api/sessions/:id/claim",
     {
+      config: CHANGING,
       schema: {
         operationId: "claimThread",
         summary: "Claim a thread for the signed-in user",
@@ -306,29 +378,29 @@ function claimThread(app: HttpApp, { services, guard }: RouteParts): void {
         params: IdPath,
         response: { 200: Thread, ...refusals(401, 404, 409, 413, 429, 503, 507) },
       },
-      ...guard.pathCommandHooks("chat"),
     },
     (request) => {
       const { id } = request.params;
-      return guard.runAuthorized(request, id, async (allowed) => {
-        const claimant = guard.claimant(request);
+      return request.caller.run(async (access) => {
+        const claimant = request.caller.claimant();
         if (claimant === null) {
           // Answer 404 for a hidden session, so that its existence is not revealed.
-          await services.threads.get(id, allowed);
+          await services.threads.get(id, access);
           throw claimForbidden();
         }
-        return await services.threads.claim(id, claimant, allowed, await actorOf(request, services.audit));
+        return await services.threads.claim(id, claimant, access, await actorOf(request, services.audit));
       });
     },
   );
 }
 
-function pinAndUnpin(app: HttpApp, { services, guard }: RouteParts): void {
+function pinAndUnpin(app: HttpApp, { services }: RouteParts): void {
   const { threads } = services;
   const route = (method: "put" | "delete", pinned: boolean, operationId: string, summary: string) => {
     app[method](
       "/api/sessions/:id/pin",
       {
+        config: CHANGING,
         schema: {
           operationId,
           summary,
@@ -338,11 +410,10 @@ function pinAndUnpin(app: HttpApp, { services, guard }: RouteParts): void {
           headers: z.object(HEADERS.sessionKey),
           response: { 200: Thread, ...refusals(401, 404, 413, 429, 503, 507) },
         },
-        ...guard.pathCommandHooks("chat"),
       },
       (request) => {
         const { id } = request.params;
-        return guard.runAuthorized(request, id, (allowed) => threads.pin(id, pinned, allowed));
+        return request.caller.run((access) => threads.pin(id, pinned, access));
       },
     );
   };

@@ -1,29 +1,55 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
-import type { SnapshotView } from "../../core/ports/driving/services.ts";
+import type { SnapshotView } from "@colloquy/engine/internal/core/ports/driving/services";
 import { Snapshot } from "../documented.ts";
-import { preferredWait, requiredSessionId, textHeader, abortOnDisconnect } from "../request.ts";
-import { ClientId, HEADERS, optional, refusals, UserStateText } from "../operation.ts";
+import { preferredWait, textHeader, abortOnDisconnect } from "../request.ts";
+import {
+  ClientId,
+  HEADERS,
+  optional,
+  rangeOf,
+  refusals,
+  SNAPSHOT_QUERY,
+  UserStateText,
+} from "../operation.ts";
 import { UNTIMED } from "../edge.ts";
 import type { HttpApp, RouteParts } from "./route-parts.ts";
 
 export const STATE_ROUTE = "/api/state";
 
-const StateQuery = z.object({ user_state: optional(UserStateText), client_id: optional(ClientId) });
+const Before = z.uuid("must be the id of a message").toLowerCase().meta({
+  description:
+    "Id of a message: the snapshot contains the N messages directly before it. Requires `messages`",
+});
+
+const StateQuery = z
+  .object({
+    user_state: optional(UserStateText),
+    client_id: optional(ClientId),
+    ...SNAPSHOT_QUERY,
+    before: optional(Before),
+  })
+  .refine(({ before, messages }) => before === undefined || messages !== undefined, {
+    path: ["messages"],
+    message: 'must be "last:N" where "before" is sent',
+  });
 
 /**
  * The hot path: responds with the bytes of a session in memory, without a promise and without reading the
  * clock.
  */
 export function stateRoute(app: HttpApp, parts: RouteParts): void {
-  const { guard, log } = parts;
   app.get(
     STATE_ROUTE,
     {
+      config: {
+        access: { session: "header", app: "session", scope: "read", creates: true },
+      },
       schema: {
         operationId: "getState",
         summary: "Get the snapshot of a session",
-        description: "Creates the session when there is none, unless it was deleted in the last ten minutes.",
+        description:
+          "Creates the session if it does not exist, unless it was deleted in the last ten minutes.",
         tags: ["Conversation"],
         headers: z.object({
           ...HEADERS.session,
@@ -34,44 +60,36 @@ export function stateRoute(app: HttpApp, parts: RouteParts): void {
         querystring: StateQuery,
         response: {
           200: Snapshot,
-          304: z.undefined().meta({ description: "The client has this snapshot already" }),
+          304: z.undefined().meta({ description: "The snapshot has not changed" }),
           ...refusals(401, 404, 429, 503, 507),
         },
       },
-      config: { scope: "read" },
-      // 401 precedes validation errors, and a hook for that would cost as much as the response.
-      attachValidation: true,
     },
-    (request, reply) => {
-      const sessionId = requiredSessionId(request.raw);
-      const checked = guard.requireForSession(request, sessionId);
-      if (checked === undefined) return answer(parts, request, reply, sessionId);
-      log.started(request);
-      return checked.then(() => answer(parts, request, reply, sessionId));
-    },
+    (request, reply) => answer(parts, request, reply),
   );
 }
 
 function answer(
-  { services, answers, admission, guard, log }: RouteParts,
+  { services, answers, admission, log }: RouteParts,
   request: FastifyRequest,
   reply: FastifyReply,
-  sessionId: string,
 ): void | Promise<void> {
-  if (request.validationError !== undefined) throw request.validationError;
+  const { caller } = request;
   const waitMs = preferredWait(textHeader(request.raw, "prefer"));
-  guard.authorizeFoundSession(request);
-  const { user_state: userState = null, client_id: clientId } = request.query as z.output<typeof StateQuery>;
-  guard.clientOf(request, request.sessionApp, clientId ?? null);
+  const access = caller.found();
+  const query = request.query as z.output<typeof StateQuery>;
+  const { user_state: userState = null, client_id: clientId } = query;
+  caller.clientOf(caller.app, clientId ?? null);
   const found = services.conversations.state(
     {
-      sessionId,
-      access: guard.sessionAccess(request),
+      sessionId: caller.sessionId,
+      access,
+      messages: rangeOf(query.messages, query.before),
       userState,
       waitMs,
       signal: abortOnDisconnect(reply.raw, waitMs),
-      seen: request.sessionSeen,
-      admitChange: userState === null ? null : admission.change(request, sessionId),
+      version: caller.version,
+      admitChange: userState === null ? null : admission.change(request, caller.sessionId),
     },
     admission.newSession(request),
   );
@@ -81,7 +99,7 @@ function answer(
   if (request.startedAt === UNTIMED) log.started(request);
   if (waitMs === 0) return found.then(send);
   return found.then(async (view) => {
-    await guard.authorizeAgain(request, sessionId);
+    await caller.authorizeAgain();
     send(view);
   });
 }

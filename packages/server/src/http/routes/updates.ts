@@ -1,8 +1,8 @@
 import { IncludeGroup } from "@colloquy/protocol";
 import { z } from "zod";
-import { InvalidRequest, ServiceError } from "../../core/errors.ts";
+import { InvalidRequest, ServiceError } from "@colloquy/engine/internal/core/errors";
 import { UpdateEvent } from "../documented.ts";
-import { requiredSessionId, textHeader } from "../request.ts";
+import { textHeader } from "../request.ts";
 import { sendStream } from "../stream-response.ts";
 import { HEADERS, optional, refusals } from "../operation.ts";
 import type { HttpApp, RouteParts } from "./route-parts.ts";
@@ -36,7 +36,9 @@ const UpdatesQuery = z.object({
       }),
   ),
   last_event_id: optional(
-    z.string("must be a string").meta({ description: "As the header `Last-Event-ID`, which goes first" }),
+    z
+      .string("must be a string")
+      .meta({ description: "Same as the header `Last-Event-ID`, which takes precedence" }),
   ),
 });
 
@@ -44,16 +46,17 @@ const UpdatesQuery = z.object({
 const NO_GROUPS: ReadonlySet<IncludeGroup> = new Set();
 
 export function updatesRoute(app: HttpApp, parts: RouteParts): void {
-  const { guard, services, admission } = parts;
+  const { services, admission } = parts;
   app.get(
     ROUTE,
     {
+      config: { access: { session: "header", app: "session", scope: "read", creates: true, streams: true } },
       exposeHeadRoute: false,
       schema: {
         operationId: "subscribe",
         summary: "Follow the events of a session",
         description:
-          "A stream of server-sent events, one JSON object a `data:` line. Creates the session when there is none, unless it was deleted in the last ten minutes.",
+          "A stream of server-sent events, one JSON object a `data:` line. Creates the session if it does not exist, unless it was deleted in the last ten minutes.",
         tags: ["Conversation"],
         headers: z.object({
           ...HEADERS.session,
@@ -71,17 +74,17 @@ export function updatesRoute(app: HttpApp, parts: RouteParts): void {
           ...refusals(401, 404, 406, 429, 503, 507),
         },
       },
-      ...guard.streamHooks("read"),
     },
     (request, reply) => {
-      const sessionId = requiredSessionId(request.raw);
+      const { caller } = request;
+      const { sessionId } = caller;
       requireEventStream(textHeader(request.raw, "accept"));
       const { include, last_event_id: fromQuery } = request.query;
       const lastEventId = (textHeader(request.raw, "last-event-id") || fromQuery) ?? null;
-      guard.authorizeFoundSession(request);
+      caller.found();
       const wanted = {
         sessionId,
-        access: guard.streamAccess(request),
+        access: caller.streamAccess(),
         include: include ?? NO_GROUPS,
         lastEventId,
       };

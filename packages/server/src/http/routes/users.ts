@@ -1,10 +1,10 @@
 // Export and erasure of a signed-in user's data (contract section 4).
 
 import { Readable } from "node:stream";
-import type { FastifyContextConfig, FastifyReply } from "fastify";
+import type { FastifyReply } from "fastify";
 import { z } from "zod";
-import type { ExportLine } from "../../core/ports/driving/user-data-service.ts";
-import { DEFAULT_APP } from "../../core/session.ts";
+import type { ExportLine } from "@colloquy/engine/internal/core/ports/driving/user-data-service";
+import { DEFAULT_APP } from "@colloquy/engine/internal/core/session";
 import { actorOf } from "../actors.ts";
 import { AppName, optional, refusals } from "../operation.ts";
 import type { HttpApp, RouteParts } from "./route-parts.ts";
@@ -14,10 +14,10 @@ const Query = z.object({ app: optional(AppName) });
 
 export const ErasedAnswer = z
   .object({ sessions: z.int(), messages: z.int(), secrets: z.int() })
-  .meta({ description: "How much was deleted", examples: [{ sessions: 2, messages: 17, secrets: 1 }] });
+  .meta({ description: "Numbers of deleted records", examples: [{ sessions: 2, messages: 17, secrets: 1 }] });
 
 export const EXPORT_RESPONSE = {
-  description: "The lines",
+  description: "JSON Lines",
   content: { "application/x-ndjson": { schema: z.string() } },
 };
 
@@ -25,10 +25,12 @@ export const EXPORT_DESCRIPTION =
   "JSON Lines with a `kind` each: `session`, then its `message`s and `action`s (the last 1,000); `secret` (the name alone); at the end `done` with counts. " +
   "Without that line, the export is incomplete.";
 
-export function userDataRoutes(app: HttpApp, { services, guard }: RouteParts): void {
+export function userDataRoutes(app: HttpApp, { services }: RouteParts): void {
   app.get(
     "/api/users/me/export",
     {
+      // Each export adds an entry to the audit trail.
+      config: { access: { session: "none", app: "query", scope: "read", stores: true } },
       schema: {
         operationId: "exportUser",
         summary: "Export the signed-in user's conversations",
@@ -40,10 +42,9 @@ export function userDataRoutes(app: HttpApp, { services, guard }: RouteParts): v
           ...refusals(401, 429, 503, 507),
         },
       },
-      ...storing(guard.queryHooks("read")),
     },
     async (request, reply) => {
-      const whose = guard.userOf(request, request.query.app ?? DEFAULT_APP);
+      const whose = request.caller.sessionsOfUser(request.query.app ?? DEFAULT_APP);
       const by = await actorOf(request, services.audit);
       return sendLines(reply, services.userData.export(whose, by));
     },
@@ -52,6 +53,7 @@ export function userDataRoutes(app: HttpApp, { services, guard }: RouteParts): v
   app.delete(
     "/api/users/me",
     {
+      config: { access: { session: "none", app: "query", scope: "chat" } },
       schema: {
         operationId: "eraseUser",
         summary: "Erase the signed-in user's conversations and secrets",
@@ -61,18 +63,12 @@ export function userDataRoutes(app: HttpApp, { services, guard }: RouteParts): v
         querystring: Query,
         response: { 200: ErasedAnswer, ...refusals(401, 429, 503, 507) },
       },
-      ...guard.queryHooks("chat"),
     },
     async (request) => {
-      const whose = guard.userOf(request, request.query.app ?? DEFAULT_APP);
+      const whose = request.caller.sessionsOfUser(request.query.app ?? DEFAULT_APP);
       return await services.userData.erase(whose, await actorOf(request, services.audit));
     },
   );
-}
-
-/** Each export adds an entry to the audit trail. */
-function storing<Hooks extends { readonly config: FastifyContextConfig }>(hooks: Hooks) {
-  return { ...hooks, config: { ...hooks.config, readsStore: true } } as const;
 }
 
 /** Sends lines as fast as the client takes them. */

@@ -1,4 +1,4 @@
-import type { RateCounters, WindowCount } from "../../core/ports/driven/rate-counters.ts";
+import type { RateCounters, WindowCount } from "@colloquy/engine/internal/core/ports/driven/rate-counters";
 
 /** Counters with configured results, which they return when `gate` opens. Record the requests. */
 export class GatedCounters implements RateCounters {

@@ -1,9 +1,9 @@
 // Fills a store: rows in every table, and every stored state of turns and sessions.
 
-import { randomUUID } from "node:crypto";
-import { SERVICE_ACTOR } from "../../core/audit.ts";
-import type { Store } from "../../core/ports/driven/store.ts";
-import { ANONYMOUS } from "../../core/session-access.ts";
+import { createHash, randomUUID } from "node:crypto";
+import { SERVICE_ACTOR } from "@colloquy/engine/internal/core/audit";
+import type { Store } from "@colloquy/engine/internal/core/ports/driven/store";
+import { ANONYMOUS } from "@colloquy/engine/internal/core/session-access";
 import {
   askOf,
   callOf,
@@ -18,7 +18,7 @@ import {
   startTurn,
   step,
   target,
-} from "../../store/contract/testing/scenario.ts";
+} from "@colloquy/testing/internal/store/fixtures/scenario";
 
 export interface Filled {
   readonly done: string;
@@ -31,17 +31,37 @@ export interface Filled {
 const TEXT = 'Grüße, 你好, 👩‍👩‍👧 "quoted" \\ and\n\tlines ';
 export const WALLET = "0xabc";
 
+/** Bytes of the file of `done`. */
+export const FILE = { blob: "default/0f2f6c9e-5b1d-4f6e-9c3a-7d1e2b3c4d5e", content: Buffer.from(TEXT) };
+
+async function addFile(store: Store, session: string): Promise<string> {
+  const { blob, content } = FILE;
+  const sha256 = createHash("sha256").update(content).digest("hex");
+  const file = { id: randomUUID(), app: "default", sha256, mediaType: "text/plain", name: TEXT, blob };
+  const input = { ...file, bytes: content.length };
+  await store.files.expect(blob, 60_000);
+  await store.execute({ kind: "addFile", target: target(session), input });
+  return file.id;
+}
+
 /** `extra`: further sessions with one answered chat each. */
 export async function fillStore(store: Store, extra = 0): Promise<Filled> {
   const [done, running, waiting, queued] = [randomUUID(), randomUUID(), randomUUID(), randomUUID()];
   const idempotency = { key: "k", digest: "d" };
-  const finished = await startTurn(store, done, TEXT, { publicKey: WALLET, clientId: "web-1", idempotency });
+  const file = await addFile(store, done);
+  const finished = await startTurn(store, done, TEXT, {
+    publicKey: WALLET,
+    clientId: "web-1",
+    idempotency,
+    attachments: [file],
+  });
   const call = callOf("a", { arguments: { zebra: 1, alpha: [TEXT] } });
   await store.execute({
     kind: "stepWithCalls",
     target: { turn: identityOf(finished) },
-    input: { step: step(1, TEXT), calls: [call], asked: [] },
+    input: { step: step(1, TEXT), calls: [call], actions: [] },
   });
+  await chat(store, done, `${TEXT} faster`, { onBusy: "steer" });
   const result = { callId: "a", output: TEXT, isError: false, durationMs: 3 };
   await store.execute({
     kind: "toolResult",
@@ -49,9 +69,15 @@ export async function fillStore(store: Store, extra = 0): Promise<Filled> {
     input: { outcome: result, starts: [] },
   });
   await store.execute({
+    kind: "beginStep",
+    target: { turn: identityOf(finished) },
+    input: { step: 2, agentMessageId: randomUUID() },
+  });
+  await store.execute({
     kind: "complete",
     target: { turn: identityOf(finished) },
     input: {
+      summarize: true,
       step: {
         ...step(2, "Done.", { parts: [{ type: "reasoning", text: TEXT }] }),
         data: { zebra: 1, alpha: [TEXT] },
@@ -59,7 +85,19 @@ export async function fillStore(store: Store, extra = 0): Promise<Filled> {
       },
     },
   });
-  await store.execute({ kind: "rename", target: existing(done), input: { title: TEXT.trim() } });
+  await store.execute({
+    kind: "keepSummary",
+    target: { session: done, incarnation: finished.incarnation },
+    input: {
+      messageId: finished.agentMessage.id,
+      summary: { text: TEXT, tokensBefore: 900, tokensAfter: 10 },
+    },
+  });
+  await store.execute({
+    kind: "edit",
+    target: existing(done),
+    input: { title: TEXT.trim(), metadata: { project: TEXT, nested: { list: [1, null] } } },
+  });
   await store.execute({
     kind: "open",
     target: existing(done),
@@ -70,13 +108,9 @@ export async function fillStore(store: Store, extra = 0): Promise<Filled> {
   await store.execute({
     kind: "stepWithCalls",
     target: { turn: identityOf(started) },
-    input: { step: step(1, "One."), calls: [callOf("b")], asked: [] },
+    input: { step: step(1, "One."), calls: [callOf("b")], actions: [] },
   });
-  await store.execute({
-    kind: "checkpoint",
-    target: { turn: identityOf(started) },
-    input: { offset: 0, text: TEXT },
-  });
+  await store.turns.checkpoint([{ turn: identityOf(started), offset: 0, text: TEXT }]);
   await chat(store, running, "and then?");
 
   const asking = await startTurn(store, waiting, "ask");
@@ -84,7 +118,7 @@ export async function fillStore(store: Store, extra = 0): Promise<Filled> {
   await store.execute({
     kind: "stepWithCalls",
     target: { turn: identityOf(asking) },
-    input: { step: step(1, "May I?"), calls: [asked], asked: [askOf("c")] },
+    input: { step: step(1, "May I?"), calls: [asked], actions: [askOf("c")] },
   });
   await store.execute({ kind: "wait", target: { turn: identityOf(asking) }, input: null });
 

@@ -1,7 +1,7 @@
-import type { Clock } from "../../core/ports/driven/clock.ts";
-import type { Store } from "../../core/ports/driven/store.ts";
-import { openPostgresStore } from "../../store/postgres/open.ts";
-import { openSqliteStore } from "../../store/sqlite/open.ts";
+import type { Clock } from "@colloquy/engine/internal/core/ports/driven/clock";
+import type { Store } from "@colloquy/engine/internal/core/ports/driven/store";
+import { openPostgresStore } from "@colloquy/postgres/internal/open";
+import { openSqliteStore } from "@colloquy/engine/internal/store/sqlite/open";
 import type { DatabaseAddress } from "../database-address.ts";
 
 /** Returns a function that runs `work` with the store of a server open on the database. */

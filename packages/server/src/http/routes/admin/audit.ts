@@ -3,7 +3,7 @@ import { z } from "zod";
 import { readerOf } from "../../actors.ts";
 import { AuditPage } from "../../documented.ts";
 import { AppName, limitUpTo, refusals, time } from "../../operation.ts";
-import { type HttpApp, ADMIN, type AdminParts } from "../route-parts.ts";
+import { type HttpApp, ADMIN, type AdminParts, OPERATOR } from "../route-parts.ts";
 
 const PAGE_MAX = 200;
 const PAGE = 50;
@@ -32,6 +32,7 @@ export function adminAuditRoute(app: HttpApp, { service }: AdminParts): void {
   app.get(
     "/api/admin/audit",
     {
+      config: OPERATOR,
       schema: {
         operationId: "adminListAudit",
         summary: "Read the audit trail",

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { operatorOf } from "../../actors.ts";
 import { AdminKey, IssuedAdminKey } from "../../documented.ts";
 import { AppName, refusals } from "../../operation.ts";
-import { type HttpApp, ADMIN, type AdminParts } from "../route-parts.ts";
+import { type HttpApp, ADMIN, type AdminParts, OPERATOR } from "../route-parts.ts";
 
 const NAME_MAX = 100;
 const APPS_MAX = 100;
@@ -49,7 +49,7 @@ const RotateBody = z
     overlap_seconds: seconds(0, "How long the old key stays good; a day when absent").nullish(),
   })
   .nullish()
-  .meta({ description: "May be absent" });
+  .meta({ description: "Optional" });
 
 export function adminKeyRoutes(app: HttpApp, parts: AdminParts): void {
   listAndCreate(app, parts);
@@ -60,6 +60,7 @@ function listAndCreate(app: HttpApp, { service }: AdminParts): void {
   app.get(
     "/api/admin/keys",
     {
+      config: OPERATOR,
       schema: {
         operationId: "adminListKeys",
         summary: "List the keys that open Apps",
@@ -80,6 +81,7 @@ function listAndCreate(app: HttpApp, { service }: AdminParts): void {
   app.post(
     "/api/admin/keys",
     {
+      config: OPERATOR,
       schema: {
         operationId: "adminCreateKey",
         summary: "Make a key",
@@ -102,6 +104,7 @@ function endKeys(app: HttpApp, { service }: AdminParts): void {
   app.delete(
     "/api/admin/keys/:id",
     {
+      config: OPERATOR,
       schema: {
         operationId: "adminRevokeKey",
         summary: "Revoke a key",
@@ -118,6 +121,7 @@ function endKeys(app: HttpApp, { service }: AdminParts): void {
   app.post(
     "/api/admin/keys/:id/rotate",
     {
+      config: OPERATOR,
       schema: {
         operationId: "adminRotateKey",
         summary: "Rotate a key",

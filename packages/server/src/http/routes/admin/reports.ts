@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { AdminLatency, AdminUsage, AdminApp, AdminOverview } from "../../documented.ts";
 import { refusals, time } from "../../operation.ts";
-import { type HttpApp, ADMIN, type AdminParts } from "../route-parts.ts";
+import { type HttpApp, ADMIN, type AdminParts, OPERATOR } from "../route-parts.ts";
 
 const BOUNDS =
   "From the turns of sessions that are still there, by when they ended. At most 1,500 buckets; of at most 50,000 turns, the newest " +
@@ -23,6 +23,7 @@ export function adminReportRoutes(app: HttpApp, { service }: AdminParts): void {
   app.get(
     "/api/admin/usage",
     {
+      config: OPERATOR,
       schema: {
         operationId: "adminUsage",
         summary: "Report what was used",
@@ -41,6 +42,7 @@ export function adminReportRoutes(app: HttpApp, { service }: AdminParts): void {
   app.get(
     "/api/admin/latency",
     {
+      config: OPERATOR,
       schema: {
         operationId: "adminLatency",
         summary: "Report how long turns took",
@@ -61,6 +63,7 @@ export function adminAppRoutes(app: HttpApp, { service }: AdminParts): void {
   app.get(
     "/api/admin/apps",
     {
+      config: OPERATOR,
       schema: {
         operationId: "adminListApps",
         summary: "List the Apps",
@@ -69,7 +72,7 @@ export function adminAppRoutes(app: HttpApp, { service }: AdminParts): void {
           "what the process that answers saw last.",
         ...ADMIN,
         response: {
-          200: z.array(AdminApp).meta({ description: "The Apps" }),
+          200: z.array(AdminApp).meta({ description: "Apps" }),
           ...refusals(401, 403, 429, 503),
         },
       },
@@ -82,6 +85,7 @@ export function adminOverviewRoute(app: HttpApp, { service }: AdminParts): void 
   app.get(
     "/api/admin/overview",
     {
+      config: OPERATOR,
       schema: {
         operationId: "adminOverview",
         summary: "See how the service is doing",

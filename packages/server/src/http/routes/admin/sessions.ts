@@ -12,7 +12,7 @@ import {
 import { operatorOf, readerOf } from "../../actors.ts";
 import { AppName, IdPath, limitUpTo, refusals } from "../../operation.ts";
 import { ActionId, DecisionBody } from "../actions.ts";
-import { type HttpApp, ADMIN, type AdminParts } from "../route-parts.ts";
+import { type HttpApp, ADMIN, type AdminParts, OPERATOR } from "../route-parts.ts";
 import { sendRecords } from "../send-array.ts";
 
 const PAGE_MAX = 200;
@@ -61,6 +61,7 @@ function list(app: HttpApp, { service }: AdminParts): void {
   app.get(
     "/api/admin/sessions",
     {
+      config: OPERATOR,
       schema: {
         operationId: "adminListSessions",
         summary: "Look for sessions",
@@ -83,6 +84,7 @@ function look(app: HttpApp, { service }: AdminParts): void {
   app.get(
     "/api/admin/sessions/:id",
     {
+      config: OPERATOR,
       schema: {
         operationId: "adminGetSession",
         summary: "Get a session with its turns",
@@ -101,6 +103,7 @@ function look(app: HttpApp, { service }: AdminParts): void {
   app.get(
     "/api/admin/sessions/:id/messages",
     {
+      config: OPERATOR,
       schema: {
         operationId: "adminListMessages",
         summary: "List the persisted messages of a session",
@@ -109,7 +112,7 @@ function look(app: HttpApp, { service }: AdminParts): void {
         params: SessionPath,
         querystring: MessagesQuery,
         response: {
-          200: z.array(AdminMessage).meta({ description: "The messages" }),
+          200: z.array(AdminMessage).meta({ description: "Messages" }),
           ...refusals(401, 403, 404, 429, 503),
         },
       },
@@ -141,6 +144,7 @@ function change(app: HttpApp, { service }: AdminParts): void {
   app.post(
     "/api/admin/sessions/:id/interrupt",
     {
+      config: OPERATOR,
       schema: {
         operationId: "adminInterrupt",
         summary: "Interrupt a session",
@@ -156,6 +160,7 @@ function change(app: HttpApp, { service }: AdminParts): void {
   app.put(
     "/api/admin/sessions/:id/owner",
     {
+      config: OPERATOR,
       schema: {
         operationId: "adminTransferSession",
         summary: "Give a session to another user, or to nobody",
@@ -172,6 +177,7 @@ function change(app: HttpApp, { service }: AdminParts): void {
   app.delete(
     "/api/admin/sessions/:id",
     {
+      config: OPERATOR,
       schema: {
         operationId: "adminDeleteSession",
         summary: "Delete a session and its messages",
@@ -192,6 +198,7 @@ function decide(app: HttpApp, { service }: AdminParts): void {
   app.post(
     "/api/admin/sessions/:id/actions/:action",
     {
+      config: OPERATOR,
       schema: {
         operationId: "adminDecideAction",
         summary: "Decide an action on behalf of the user",

@@ -1,8 +1,8 @@
 import { z } from "zod";
-import type { Person } from "../../../core/ports/driving/admin-service.ts";
+import type { Person } from "@colloquy/engine/internal/core/ports/driving/admin-service";
 import { operatorOf, readerOf } from "../../actors.ts";
 import { AppName, PublicKey, refusals } from "../../operation.ts";
-import { type HttpApp, ADMIN, type AdminParts } from "../route-parts.ts";
+import { type HttpApp, ADMIN, type AdminParts, OPERATOR } from "../route-parts.ts";
 import { ErasedAnswer, EXPORT_DESCRIPTION, EXPORT_RESPONSE, sendLines } from "../users.ts";
 
 const TEXT_MAX = 1024;
@@ -38,6 +38,7 @@ export function adminUserRoutes(app: HttpApp, { service }: AdminParts): void {
   app.get(
     "/api/admin/users/export",
     {
+      config: OPERATOR,
       schema: {
         operationId: "adminExportUser",
         summary: "Export the conversations of a user or a wallet",
@@ -58,6 +59,7 @@ export function adminUserRoutes(app: HttpApp, { service }: AdminParts): void {
   app.delete(
     "/api/admin/users",
     {
+      config: OPERATOR,
       schema: {
         operationId: "adminEraseUser",
         summary: "Erase the conversations and secrets of a user, or the conversations of a wallet",

@@ -1,0 +1,5 @@
+// Public API: the plugin.
+
+import { agUi } from "./plugin.ts";
+
+export default agUi;

@@ -1,0 +1,32 @@
+// The AG-UI protocol, version 1.0 (https://docs.ag-ui.com). It is stateless: a thread is a session, a run is a
+// request, and ids are derived from stored data, so any node can serve any request.
+
+import { defineProtocol, NotFound, ServedApps, servedAppsField } from "@colloquy/server/protocol";
+import { z } from "zod";
+import { formatError } from "./errors.ts";
+import { runRoute } from "./route.ts";
+
+const Settings = z.strictObject({ apps: servedAppsField("AG-UI") });
+
+export const agUi = defineProtocol({
+  name: "ag-ui",
+  version: "1.0.0",
+  description: "The AG-UI protocol, for `HttpAgent` and CopilotKit.",
+  settings: Settings,
+  create({ apps }, context) {
+    const served = new ServedApps(apps, context, notServed);
+    return {
+      formatError,
+      routes(app) {
+        if (served.names.size > 0) runRoute(app, context, served);
+      },
+    };
+  },
+});
+
+function notServed(app: string): NotFound {
+  return new NotFound(
+    "app_not_served",
+    `AG-UI does not serve this App. "protocols": { "ag-ui": { "apps": [${JSON.stringify(app)}] } } in the configuration file adds it.`,
+  );
+}

@@ -1,0 +1,83 @@
+import { describe, expect, it } from "vitest";
+import { call, DecidedSession } from "./testing/decided-session.ts";
+
+describe("an interrupt", () => {
+  it("changes nothing in an idle session, however often it is repeated", () => {
+    const one = new DecidedSession();
+    const before = one.session;
+    one.interrupt(null);
+    expect(one.session).toBe(before);
+    one.start("hello");
+    one.interrupt(null);
+    const sealed = one.session;
+    expect(sealed.status).toBe("interrupted");
+    one.interrupt(null);
+    expect(one.session).toBe(sealed);
+    expect(one.last.events).toEqual([]);
+  });
+
+  it("ends running and queued turns and raises the epoch, so that later writes fail", () => {
+    const one = new DecidedSession();
+    const turn = one.start("one");
+    one.chat("two");
+    one.interrupt({ messageId: turn.agentMessage.id, epoch: turn.epoch, text: "so far" });
+    expect(one.lines).toEqual([
+      "user complete: one",
+      "assistant interrupted: so far",
+      "user interrupted: two",
+    ]);
+    expect(one.session.epoch).toBeGreaterThan(turn.epoch);
+    expect(one.owner).toBeNull();
+    expect(one.turns.map(({ state, runnable, endedAt }) => [state, runnable, endedAt])).toEqual([
+      ["interrupted", false, one.at],
+      ["interrupted", false, one.at],
+    ]);
+    expect([...one.last.obsoleteCheckpoints]).toEqual([1, 2]);
+    expect(one.types).toEqual(["message_completed", "message_completed", "system_event", "state_changed"]);
+    expect(one.last.systemEvents[0]?.item).toMatchObject({ type: "interrupted", payload: { turns: 2 } });
+    const before = one.session;
+    expect(one.callTools(turn, "more", [])).toBe(false);
+    expect(one.complete(turn, "more")).toBe(false);
+    expect(one.fail(turn, "more")).toBe(false);
+    expect(one.session).toBe(before);
+  });
+
+  it("keeps the text of the process that runs the turn, or else the checkpoint, or else the finished steps", () => {
+    const texts = (own: number, checkpointed: number) => {
+      const one = new DecidedSession();
+      const turn = one.start("one");
+      one.callTools(turn, "step", []);
+      one.interrupt(
+        { messageId: turn.agentMessage.id, epoch: turn.epoch + own, text: "streamed" },
+        {
+          messageId: checkpointed === 0 ? turn.agentMessage.id : "other",
+          epoch: turn.epoch,
+          text: "checkpointed",
+        },
+      );
+      return one.messages[1]?.content;
+    };
+    expect(texts(0, 0)).toBe("streamed");
+    expect(texts(1, 0)).toBe("checkpointed");
+    expect(texts(1, 1)).toBe("step");
+  });
+
+  it("gives every open call a result: interrupted, or unknown if it may have had side effects", () => {
+    const one = new DecidedSession();
+    const turn = one.start("one");
+    one.callTools(turn, "", [call("a"), call("b", "idempotent"), call("c", "unsafe")]);
+    one.interrupt(null);
+    expect(
+      one.messages[1]?.toolResults.map(({ call_id, output, is_error }) => [call_id, output, is_error]),
+    ).toEqual([
+      ["a", "interrupted", true],
+      ["b", "interrupted", true],
+      ["c", "outcome unknown", true],
+    ]);
+    expect(one.messages[1]?.toolCalls.map(({ status }) => status)).toEqual([
+      "interrupted",
+      "interrupted",
+      "interrupted",
+    ]);
+  });
+});

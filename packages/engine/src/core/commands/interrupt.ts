@@ -1,0 +1,40 @@
+import type { OpenTurn } from "../turn.ts";
+import { define, type PartialText, dispositionOf } from "./command.ts";
+import type { SessionDraft } from "./draft.ts";
+import { interruptTurn } from "./turns.ts";
+
+/** Ends the running turn and the queued ones. Idempotent. */
+export const interrupt = define({
+  target: "session",
+  needs: (_input: { readonly streamed: PartialText | null }) => ({
+    openTurns: true,
+    checkpointed: true,
+    epochs: 1,
+  }),
+  decide: (draft, facts, { streamed }) => {
+    const openTurns = facts.openTurns();
+    if (openTurns.length > 0) interruptOpenTurns(draft, openTurns, [streamed, facts.checkpointed()]);
+    return "ok" as const;
+  },
+  disposition: dispositionOf,
+});
+
+/**
+ * Ends every open turn, and raises the epoch so that the turn's process can no longer write. The running turn
+ * gets the first of `texts` that belongs to it, or else the text of its finished steps.
+ */
+export function interruptOpenTurns(
+  draft: SessionDraft,
+  openTurns: readonly OpenTurn[],
+  texts: readonly (PartialText | null)[],
+): void {
+  draft.raiseEpoch();
+  draft.lease = { kind: "released" };
+  for (const open of openTurns) {
+    const { turn, agentMessage } = open;
+    const own = texts.find((text) => text?.messageId === agentMessage?.id && text?.epoch === turn.epoch);
+    interruptTurn(draft, open, own?.text ?? agentMessage?.content ?? "");
+  }
+  draft.addSystemEvent("interrupted", { turns: openTurns.length });
+  draft.moveStatus("interrupt");
+}

@@ -1,0 +1,5 @@
+// Public API: the plugin.
+
+import { mcpServer } from "./plugin.ts";
+
+export default mcpServer;

@@ -1,0 +1,5 @@
+// Public API: the plugin.
+
+import { openai } from "./plugin.ts";
+
+export default openai;

@@ -1,0 +1,23 @@
+// Plugins that the server offers without an entry in `plugins`.
+
+import { directory } from "@colloquy/engine/internal/files/directory";
+import { sqlite } from "@colloquy/engine/internal/store/sqlite/plugin";
+import agUi from "@colloquy/ag-ui";
+import mcp from "@colloquy/mcp";
+import mcpServer from "@colloquy/mcp-server";
+import nats from "@colloquy/nats";
+import openai from "@colloquy/openai";
+import openapi from "@colloquy/openapi";
+import postgres from "@colloquy/postgres";
+
+export const BUNDLED_PLUGINS = [
+  mcp,
+  openapi,
+  sqlite,
+  postgres,
+  directory,
+  nats,
+  openai,
+  agUi,
+  mcpServer,
+] as const;

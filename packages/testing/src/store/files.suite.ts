@@ -1,0 +1,241 @@
+import { randomUUID } from "node:crypto";
+import { describe, expect, it } from "../harness.ts";
+import type { ChatInput } from "@colloquy/engine/internal/core/commands/chat";
+import { FILE_GRACE_MS, UNUSED_FILE_MS } from "@colloquy/engine/internal/core/file";
+import { ANONYMOUS } from "@colloquy/engine/internal/core/session-access";
+import { givenStore, type OpenStore } from "./fixtures/given-store.ts";
+import {
+  chat,
+  complete,
+  existing,
+  load,
+  messagesOf,
+  remove,
+  startTurn,
+  target,
+} from "./fixtures/scenario.ts";
+
+export function describeFiles(openStore: OpenStore): void {
+  describe("files", () => {
+    const given = givenStore(openStore, "each");
+
+    async function add(session: string, more: { app?: string; sha256?: string; bytes?: number } = {}) {
+      const app = more.app ?? "default";
+      const input = {
+        id: randomUUID(),
+        app,
+        sha256: more.sha256 ?? randomUUID().replaceAll("-", "").padEnd(64, "0"),
+        mediaType: "image/png",
+        bytes: more.bytes ?? 10,
+        name: "tea.png",
+        blob: `${app}/${randomUUID()}`,
+      };
+      await given.store.files.expect(input.blob, UNUSED_FILE_MS);
+      const committed = await given.store.execute({ kind: "addFile", target: target(session), input });
+      return { ...input, outcome: committed?.outcome };
+    }
+    const find = async (session: string, { id }: { id: string }) =>
+      (await given.store.files.find(session, id))?.file ?? null;
+    async function answered(session: string, text: string, more: Partial<ChatInput> = {}) {
+      const turn = await startTurn(given.store, session, text, more);
+      await complete(given.store, turn, `answer to ${text}`);
+    }
+    /**
+     * Cleans up everything that is due. Returns the distinct blobs that cleanup would remove from the file
+     * store.
+     */
+    async function swept(): Promise<readonly string[]> {
+      while ((await given.store.files.expire(1)) > 0);
+      const removed = new Set<string>();
+      for (;;) {
+        const unused = await given.store.files.unused(2);
+        if (unused.length === 0) return [...removed].toSorted();
+        for (const { blob, isUsed } of unused) if (!isUsed) removed.add(blob);
+        await given.store.files.forget(unused.map(({ id }) => id));
+      }
+    }
+
+    it("keep an empty session until they expire", async () => {
+      const session = randomUUID();
+      await add(session);
+      await given.clock.advance(UNUSED_FILE_MS);
+      const expire = async () =>
+        await given.store.sessions.expire({
+          emptyBefore: given.clock.now(),
+          unboundBefore: 0,
+          limit: 10,
+        });
+      expect(await expire()).toEqual([]);
+      await given.clock.advance(FILE_GRACE_MS);
+      await swept();
+      expect(await expire()).toMatchObject([{ id: session }]);
+    });
+
+    it("do not expire if an appended turn uses them", async () => {
+      const session = randomUUID();
+      const file = await add(session);
+      const turns = [{ user: "", attachments: [file.id], steps: [{ text: "Tea.", calls: [] }] }];
+      const input = { turns, messageId: randomUUID(), maxMessageBytes: 100_000 };
+      const appended = await given.store.execute({ kind: "append", target: target(session), input });
+      expect(appended?.outcome).toBe("ok");
+      await given.clock.advance(2 * UNUSED_FILE_MS);
+      await swept();
+      expect(await find(session, file)).toMatchObject({ position: 1, dueAt: null });
+      expect((await messagesOf(given.store, session))[0]?.extras?.attachments).toMatchObject([
+        { id: file.id },
+      ]);
+    });
+
+    it("expire after a day without a message, and are hidden before their removal", async () => {
+      const session = randomUUID();
+      const file = await add(session);
+      expect(await find(session, file)).toMatchObject({
+        id: file.id,
+        name: "tea.png",
+        mediaType: "image/png",
+      });
+      expect(await given.store.files.find(session, file.id)).toMatchObject({
+        session: { app: null, owner: null },
+      });
+      expect(await given.store.files.find(session, randomUUID())).toMatchObject({ file: null });
+      expect(await find(randomUUID(), file)).toBeNull();
+      await given.clock.advance(UNUSED_FILE_MS);
+      expect(await find(session, file)).toBeNull();
+      const { outcome } = await chat(given.store, session, "late", { attachments: [file.id] });
+      expect(outcome).toEqual({ kind: "rejected", reason: "attachment_not_found" });
+      expect(await swept()).toEqual([]);
+      await given.clock.advance(FILE_GRACE_MS);
+      expect(await swept()).toEqual([file.blob]);
+    });
+
+    it("keep the order of the chat, and do not expire while a message uses them", async () => {
+      const session = randomUUID();
+      const [one, two] = [await add(session), await add(session)];
+      await answered(session, "look", { attachments: [two.id, one.id] });
+      const attachments = [two, one].map(({ id, sha256 }) => ({
+        id,
+        media_type: "image/png",
+        bytes: 10,
+        sha256,
+        name: "tea.png",
+      }));
+      expect((await messagesOf(given.store, session))[0]?.extras).toEqual({ attachments });
+      const [past] =
+        (await given.store.turns.history(await startTurn(given.store, session, "and now?"), 100_000)) ?? [];
+      expect(past?.userMessage.extras).toEqual({ attachments });
+      await given.clock.advance(UNUSED_FILE_MS + FILE_GRACE_MS);
+      expect(await swept()).toEqual([]);
+      expect(await find(session, one)).not.toBeNull();
+    });
+
+    it("are rejected for messages of another App or another session", async () => {
+      const session = randomUUID();
+      const file = await add(session, { app: "shop" });
+      const refused = (reason: string) => ({ kind: "rejected", reason });
+      const send = async (to: string, app: string) =>
+        (await chat(given.store, to, "hi", { app, attachments: [file.id] })).outcome;
+      expect(await send(session, "default")).toEqual(refused("attachment_of_other_app"));
+      expect(await send(randomUUID(), "shop")).toEqual(refused("attachment_not_found"));
+      expect(await load(given.store, session)).toMatchObject({ messages: [] });
+      expect(await send(session, "shop")).toMatchObject({ kind: "accepted" });
+      expect((await add(session, { app: "default" })).outcome).toBe("app_mismatch");
+    });
+
+    it("survive an edit that keeps them, and expire after one that omits them", async () => {
+      const session = randomUUID();
+      const [kept, dropped] = [await add(session), await add(session)];
+      await answered(session, "first");
+      await answered(session, "look", { attachments: [kept.id, dropped.id] });
+      const message = (await messagesOf(given.store, session))[2];
+      await answered(session, "look again", { replaces: message?.id ?? "", attachments: [kept.id] });
+      expect((await messagesOf(given.store, session))[2]?.extras?.attachments).toHaveLength(1);
+      await given.clock.advance(UNUSED_FILE_MS + FILE_GRACE_MS);
+      expect(await swept()).toEqual([dropped.blob]);
+      expect(await find(session, kept)).not.toBeNull();
+    });
+
+    it("stay with the first message that uses them when a later one is removed", async () => {
+      const session = randomUUID();
+      const file = await add(session);
+      await answered(session, "look", { attachments: [file.id] });
+      await answered(session, "look again", { attachments: [file.id] });
+      const message = (await messagesOf(given.store, session))[2];
+      await answered(session, "other", { replaces: message?.id ?? "" });
+      await given.clock.advance(UNUSED_FILE_MS + FILE_GRACE_MS);
+      expect(await swept()).toEqual([]);
+    });
+
+    it("share bytes with forks, which are removed with the last session that uses them", async () => {
+      const [session, copy] = [randomUUID(), randomUUID()];
+      const [used, unused] = [await add(session), await add(session)];
+      await answered(session, "look", { attachments: [used.id] });
+      const input = { origin: session, through: null, access: ANONYMOUS, messageId: randomUUID() };
+      await given.store.execute({ kind: "fork", target: { ...target(copy), access: ANONYMOUS }, input });
+      expect(await find(copy, used)).toMatchObject({ id: used.id });
+      expect(await find(copy, unused)).toBeNull();
+      await remove(given.store, existing(session));
+      expect(await find(session, used)).toBeNull();
+      expect(await swept()).toEqual([unused.blob]);
+      await remove(given.store, existing(copy));
+      expect(await swept()).toEqual([used.blob]);
+    });
+
+    it("are deduplicated within their App, and duplicate bytes are removed", async () => {
+      const sha256 = "a".repeat(64);
+      const [one, two, other] = [randomUUID(), randomUUID(), randomUUID()];
+      const first = await add(one, { sha256 });
+      const second = await add(two, { sha256 });
+      const third = await add(other, { sha256, app: "shop" });
+      const blobs = await Promise.all([find(one, first), find(two, second), find(other, third)]);
+      expect(blobs.map((file) => file?.blob)).toEqual([first.blob, first.blob, third.blob]);
+      await remove(given.store, existing(one));
+      expect(await swept()).toEqual([]);
+      await remove(given.store, existing(two));
+      expect(await swept()).toEqual([first.blob]);
+      await remove(given.store, existing(other));
+      expect(await swept()).toEqual([third.blob]);
+      await given.clock.advance(UNUSED_FILE_MS);
+      expect(await swept()).toContain(second.blob);
+    });
+
+    it("are due again later if their removal fails", async () => {
+      await given.store.files.expect("default/one", 0);
+      await given.store.files.expect("default/two", 0);
+      const due = async () => (await given.store.files.unused(10)).map(({ id }) => id).toSorted();
+      await given.store.files.postpone(["default/one", "default/gone"], 1_000);
+      expect(await due()).toEqual(["default/two"]);
+      await given.clock.advance(1_000);
+      expect(await due()).toEqual(["default/one", "default/two"]);
+    });
+
+    it("are counted for their App, and for the owner or the session", async () => {
+      const [one, two] = [randomUUID(), randomUUID()];
+      await add(one, { bytes: 5 });
+      await add(two, { bytes: 7 });
+      await add(two, { bytes: 9, app: "shop" });
+      const used = (app: string, session: string) => given.store.files.used(app, session);
+      expect(await used("default", one)).toEqual({ app: 12, owner: 5 });
+      expect(await used("shop", two)).toEqual({ app: 9, owner: 9 });
+      expect(await used("shop", randomUUID())).toEqual({ app: 9, owner: 0 });
+      const mine = { apps: null, user: { owner: "ann", apps: ["default"], takesNew: true } };
+      const sessions = [randomUUID(), randomUUID()];
+      for (const session of sessions) {
+        const input = { userState: null, publicKey: null };
+        await given.store.execute({ kind: "open", target: { ...target(session), access: mine }, input });
+        await add(session, { bytes: 100 });
+      }
+      expect(await used("default", sessions[0]!)).toEqual({ app: 212, owner: 200 });
+    });
+
+    it("repeat a chat only with the same files", async () => {
+      const session = randomUUID();
+      const [one, two] = [await add(session), await add(session)];
+      const message = { isClientsId: true, messageId: randomUUID() };
+      await chat(given.store, session, "look", { ...message, attachments: [one.id] });
+      const again = async (attachments: string[]) =>
+        (await chat(given.store, session, "look", { ...message, attachments })).outcome;
+      expect(await again([one.id])).toMatchObject({ kind: "replayed" });
+      expect(await again([two.id])).toEqual({ kind: "rejected", reason: "message_exists" });
+    });
+  });
+}

@@ -1,0 +1,28 @@
+"use client";
+// Building blocks of the components, for pages that extend them.
+export { Approval } from "./actions/approval.tsx";
+export { approvedText } from "./actions/approved-text.ts";
+export { Question } from "./actions/question.tsx";
+export { ReadThrough, useReading } from "./actions/read-through.tsx";
+export type { DecisionState } from "./actions/use-decision.ts";
+export { MissedBar } from "./chat/missed-bar.tsx";
+export { DEFAULT_APP, PageContextProvider, type PageContext } from "./chat/page-context.tsx";
+export { TopBar } from "./chat/top-bar.tsx";
+export { useDocumentTitle } from "./chat/use-document-title.ts";
+export { Button, IconButton } from "./design/button.tsx";
+export { classes } from "./design/classes.ts";
+export { CopyButton } from "./design/copy-button.tsx";
+export { DialogButtons, DialogFailure, Field } from "./design/dialog-parts.tsx";
+export { Dialog } from "./design/dialog.tsx";
+export { durationText } from "./design/duration-text.ts";
+export { ErrorBoundary } from "./design/error-boundary.tsx";
+export * from "./design/icons.tsx";
+export { lazyPart } from "./design/lazy-part.ts";
+export { Picker } from "./design/picker.tsx";
+export { useMediaQuery } from "./design/use-media-query.ts";
+export { createPageParts, LOADED_MESSAGES, rememberIn } from "./page/chat-provider.tsx";
+export { Frame } from "./page/frame.tsx";
+export { openedApps } from "./service/opened-apps.ts";
+export { serviceStorageKey, tabStorage, type KeyValueStore } from "./service/tab-storage.ts";
+export { shortAddress } from "./wallet/amount.ts";
+export * from "./wallet/browser-wallet.ts";
