@@ -13,10 +13,10 @@ import {
   type ProtocolConversation,
   type ProtocolFile,
   sentFileId,
+  storedFileId,
+  storedFileUrl,
 } from "@colloquy/server/protocol";
 
-const FILES = "/api/files/";
-const OWN_URL = /\/api\/files\/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/i;
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const MEDIA: ReadonlySet<unknown> = new Set(["image", "audio", "video", "document"]);
 
@@ -65,10 +65,9 @@ function readSource({ type = null, value = null, mimeType = null }: JsonObject, 
     const content = decodeBase64(value);
     if (content !== null) return upload(content, textOf(mimeType), place);
   }
-  const [, id] = OWN_URL.exec(value) ?? [];
-  const stored = type === "url" ? id : type === "file" && UUID.test(value) ? value : undefined;
-  if (stored === undefined) throw unsupported();
-  return { id: stored.toLowerCase() };
+  const id = type === "url" ? storedFileId(value) : type === "file" && UUID.test(value) ? value : null;
+  if (id === null) throw unsupported();
+  return { id: id.toLowerCase() };
 }
 
 function upload(content: Buffer, mediaType: string, { messageId, index, name }: Place): SentFile {
@@ -83,7 +82,7 @@ function textOf(value: JsonValue | undefined): string {
 function unsupported(): InvalidRequest {
   return new InvalidRequest(
     "file_source_unsupported",
-    `A file of the last message must have a source with data, a data URL, or the URL ${FILES}{id} of a file of this thread. The server does not fetch URLs.`,
+    `A file of the last message must have a source with data, a data URL, or the URL ${storedFileUrl("{id}")} of a file of this thread. The server does not fetch URLs.`,
   );
 }
 
@@ -100,5 +99,5 @@ export async function storeFiles(
 export function toFilePart({ id, media_type: mimeType, name: filename }: Attachment): ContentPart {
   const [kind] = mimeType.split("/");
   const type = kind === "image" || kind === "audio" ? kind : "document";
-  return { type, source: { type: "url", value: FILES + id, mimeType }, metadata: { filename } };
+  return { type, source: { type: "url", value: storedFileUrl(id), mimeType }, metadata: { filename } };
 }

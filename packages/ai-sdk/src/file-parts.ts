@@ -8,10 +8,9 @@ import {
   type JsonObject,
   type ProtocolConversation,
   sentFileId,
+  storedFileId,
+  storedFileUrl,
 } from "@colloquy/server/protocol";
-
-const FILES = "/api/files/";
-const OWN_URL = /\/api\/files\/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/i;
 
 /** A file of a message: one of the session, or bytes to store. */
 export type SentFile =
@@ -20,14 +19,14 @@ export type SentFile =
 
 /** Returns the part of a file. Pages fetch its URL with the session's header, because `<img>` sends none. */
 export function toFilePart({ id, media_type: mediaType, name: filename }: Attachment): FileUIPart {
-  return { type: "file", mediaType, filename, url: FILES + id };
+  return { type: "file", mediaType, filename, url: storedFileUrl(id) };
 }
 
 /** @throws InvalidRequest for a part that has neither bytes nor the URL of a file of the service */
 export function readFilePart({ url, mediaType, filename }: JsonObject): SentFile {
   if (typeof url !== "string") throw unsupported();
-  const [, id] = OWN_URL.exec(url) ?? [];
-  if (id !== undefined) return { id: id.toLowerCase() };
+  const id = storedFileId(url);
+  if (id !== null) return { id };
   const data = decodeDataUrl(url);
   if (data === null) throw unsupported();
   return {
@@ -40,7 +39,7 @@ export function readFilePart({ url, mediaType, filename }: JsonObject): SentFile
 function unsupported(): InvalidRequest {
   return new InvalidRequest(
     "file_url_unsupported",
-    `A file of the last message must have a data URL, or the URL ${FILES}{id} of an uploaded file. Upload larger files.`,
+    `A file of the last message must have a data URL, or the URL ${storedFileUrl("{id}")} of an uploaded file. Upload larger files.`,
   );
 }
 

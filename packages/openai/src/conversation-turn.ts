@@ -2,6 +2,7 @@
 
 import type { Snapshot } from "@colloquy/protocol";
 import { ServiceError } from "@colloquy/engine";
+import { mayUserDecide } from "@colloquy/protocol/may-user-decide";
 import type { AppendedTurn, ProtocolConversation, ProtocolMessage } from "@colloquy/server/protocol";
 import { actionsIn, decideAll } from "./answers.ts";
 import { partAfter } from "./answer-part.ts";
@@ -110,7 +111,7 @@ async function continueTurn(
     );
   const { pending_actions: pending, messages } = await conversation.snapshot();
   const unanswered = known.some(({ id }) => pending.some((action) => action.id === id))
-    ? pending.filter(({ id }) => !ids.includes(id))
+    ? pending.filter((action) => !ids.includes(action.id) && mayUserDecide(action))
     : [];
   if (unanswered.length > 0)
     throw invalid(field, `must answer all calls: the call of "${unanswered[0]?.tool}" has no answer`);

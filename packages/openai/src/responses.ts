@@ -3,7 +3,7 @@
 
 import { randomUUID } from "node:crypto";
 import { ServiceError } from "@colloquy/engine";
-import { CHAT_ACCESS, type ProtocolConversation, sentFileId } from "@colloquy/server/protocol";
+import { CHAT_ACCESS, derivedId, type ProtocolConversation } from "@colloquy/server/protocol";
 import type { FastifyRequest } from "@colloquy/server/protocol";
 import { z } from "zod";
 import { partOf, type PartRange } from "./answer-part.ts";
@@ -212,8 +212,7 @@ async function startAfter(
     const placed = await sendIfLast(conversation, read, key, send);
     if (placed !== null) return placed;
     // A repeated request with the same key must use the same copy.
-    const branch = `${responseId(previous)} ${key}`;
-    const target = key === null ? randomUUID() : sentFileId(branch, 0, Buffer.of());
+    const target = key === null ? randomUUID() : derivedId(`${responseId(previous)} ${key}`);
     const { conversation: copy, isNew } = await conversation.fork(target, read.turn.user.id);
     try {
       return await send(copy);

@@ -9,8 +9,8 @@ type Piece = JsonObject & { readonly type: string };
 export class SummaryDeltas {
   /** False for a resumed stream, whose client may already have some of the deltas. */
   readonly isLive: boolean;
-  /** Sent text by step, in the order of the parts. */
-  readonly #sent = new Map<number, string>();
+  /** Parts that were sent, by step. */
+  readonly #parts = new Map<number, { readonly summary_index: number; readonly text: string }>();
   #itemId = "";
 
   constructor({ isResumed }: { readonly isResumed: boolean }) {
@@ -29,27 +29,23 @@ export class SummaryDeltas {
   /** Returns the deltas of these steps that have not been sent. */
   begin(itemId: string, steps: readonly { readonly step: number; readonly text: string }[]): Piece[] {
     this.#itemId = itemId;
-    return steps.flatMap(({ step, text }) => this.#advance(step, text));
-  }
-
-  grow({ step, offset, text }: Pick<ReasoningDelta, "step" | "offset" | "text">): Piece[] {
-    const known = this.#sent.get(step) ?? "";
-    return offset > known.length ? [] : this.#advance(step, known.slice(0, offset) + text);
+    return steps.flatMap(({ step, text }) => this.grow({ step, offset: 0, text }));
   }
 
   /** A repeated model call may reason differently. Sent deltas cannot be retracted; the final events correct them. */
-  #advance(step: number, text: string): Piece[] {
-    if (!this.isLive || !this.isBegun || text === "") return [];
-    const isNew = !this.#sent.has(step);
-    const known = this.#sent.get(step) ?? "";
-    if (!text.startsWith(known) || text === known) return [];
-    this.#sent.set(step, text);
-    const summary_index = [...this.#sent.keys()].indexOf(step);
-    const common = { item_id: this.#itemId, output_index: 0, summary_index };
-    const part = { type: "summary_text", text: "" };
-    const delta = text.slice(known.length);
+  grow({ step, offset, text }: Pick<ReasoningDelta, "step" | "offset" | "text">): Piece[] {
+    if (!this.isLive || !this.isBegun) return [];
+    const part = this.#parts.get(step) ?? { summary_index: this.#parts.size, text: "" };
+    // Only the overlap is compared: comparing the whole text for each delta would be quadratic.
+    const overlap = part.text.length - offset;
+    const delta = text.slice(overlap);
+    if (overlap < 0 || delta === "" || !text.startsWith(part.text.slice(offset))) return [];
+    const isNew = part.text === "";
+    this.#parts.set(step, { ...part, text: part.text + delta });
+    const common = { item_id: this.#itemId, output_index: 0, summary_index: part.summary_index };
+    const added = { ...common, part: { type: "summary_text", text: "" } };
     return [
-      ...(isNew ? [{ type: "response.reasoning_summary_part.added", ...common, part }] : []),
+      ...(isNew ? [{ type: "response.reasoning_summary_part.added", ...added }] : []),
       { type: "response.reasoning_summary_text.delta", ...common, delta },
     ];
   }

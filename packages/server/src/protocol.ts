@@ -17,7 +17,7 @@ export { ClientToolsField } from "@colloquy/engine/internal/core/requested-optio
 export { formatEventId } from "@colloquy/engine/internal/core/session-event";
 export type { FastifyReply, FastifyRequest } from "fastify";
 export type { AppAccess, RouteAccess } from "./http/access/route-access.ts";
-export { JSON_MAX_DEPTH, type ParsedJson, parseJsonBytes } from "./http/json-text.ts";
+export { JSON_MAX_DEPTH, type ParsedJson, parseJson, parseJsonBytes } from "./http/json-text.ts";
 export {
   AppName,
   ClientId,
@@ -67,8 +67,11 @@ export {
   declaredType,
   decodeBase64,
   decodeDataUrl,
+  derivedId,
   fileLength,
   isDataUrl,
   sentFileId,
+  storedFileId,
+  storedFileUrl,
 } from "./http/sent-files.ts";
 export { sendArray } from "./http/routes/send-array.ts";

@@ -59,6 +59,19 @@ export function fileLength(value: JsonValue): number {
   }, 0);
 }
 
+const STORED_FILES = "/api/files/";
+const STORED_FILE = /\/api\/files\/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/i;
+
+/** Returns the URL of a stored file, as a path. Clients need the headers of its session to load it. */
+export function storedFileUrl(id: string): string {
+  return STORED_FILES + id;
+}
+
+/** Returns the id of the stored file with this URL; `null` if it is another URL. */
+export function storedFileId(url: string): string | null {
+  return STORED_FILE.exec(url)?.[1]?.toLowerCase() ?? null;
+}
+
 function unescape(text: string): string | null {
   try {
     return decodeURIComponent(text);
@@ -72,7 +85,14 @@ function unescape(text: string): string | null {
  * that repeats with the message), its index there and its bytes.
  */
 export function sentFileId(message: string, index: number, content: Uint8Array): string {
-  const digest = createHash("sha256").update(`${message} ${index} `).update(content).digest("hex");
+  return derivedId(`${message} ${index} `, content);
+}
+
+/** Returns a UUID of version 8 (RFC 9562) that depends only on the parts. */
+export function derivedId(...parts: readonly (string | Uint8Array)[]): string {
+  const hash = createHash("sha256");
+  for (const part of parts) hash.update(part);
+  const digest = hash.digest("hex");
   return [
     digest.slice(0, 8),
     digest.slice(8, 12),

@@ -119,9 +119,10 @@ describe("a response with reasoning.summary", () => {
 
   it("has a part for each step, and no parts if the model does not reason", async () => {
     const { events, whole } = await streamed();
-    think(await service().model.next(), "I look.")
-      .callTool("get_time", {})
-      .finish("tool-calls");
+    const first = think(await service().model.next(), "I look.");
+    // A stream that follows only after the step's end does not get its deltas.
+    await expect.poll(() => deltasIn(events)).toBe("I look.");
+    first.callTool("get_time", {}).finish("tool-calls");
     think(await service().model.next(), "Noon.")
       .say("It is noon.")
       .finish();

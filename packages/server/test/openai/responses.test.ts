@@ -3,12 +3,22 @@
 import { randomUUID } from "node:crypto";
 import type OpenAI from "openai";
 import { describe, expect, it } from "vitest";
+import type { Config } from "../../src/config/config.ts";
 import { refusalOf, useOpenAI, WEATHER } from "./openai-service.ts";
 
 type Event = OpenAI.Responses.ResponseStreamEvent;
 type Response = OpenAI.Responses.Response;
 
-const service = useOpenAI();
+const service = useOpenAI({ adjust: withApprovers });
+
+/** Only approvers may decide calls of `current_time`. */
+function withApprovers(config: Config): Config {
+  const app = config.apps["default"]!;
+  const approvers = { claim: "role", values: ["lead"] };
+  const approvals = { current_time: { when: "always", approvers } } as const;
+  return { ...config, apps: { ...config.apps, default: { ...app, tools: { ...app.tools, approvals } } } };
+}
+
 const TOOLS = [
   {
     type: "function" as const,
@@ -413,6 +423,40 @@ describe("calls of client tools", () => {
     const next = client.responses.create({ ...body, input: outputs });
     (await model.next()).say("Sunny.").finish();
     expect((await next).output_text).toBe("Sunny.");
+  });
+
+  it("may have any text as output", async () => {
+    const { client, model } = service();
+    for (const text of ["[".repeat(5_000) + "]".repeat(5_000), '{"id":12345678901234567890}', '"\\u0000"']) {
+      const { id, call } = await called();
+      const answer = { type: "function_call_output" as const, call_id: call.call_id, output: text };
+      const next = client.responses.create({ model: "default", previous_response_id: id, input: [answer] });
+      const second = await model.next();
+      expect(second.prompt.at(-1)).toContain(JSON.stringify(text).slice(1, -1).slice(0, 100));
+      second.say("Thanks.").finish();
+      expect((await next).output_text).toBe("Thanks.");
+    }
+  });
+
+  it("need no decision of a call that only approvers may decide", async () => {
+    const { client, model } = service();
+    const asked = client.responses.create({ model: "default", input: "weather?", tools: TOOLS });
+    (await model.next())
+      .callTool("get_weather", { location: "Rome" })
+      .callTool("current_time", {})
+      .finish("tool-calls");
+    const { id, output } = await asked;
+    expect(output.map(({ type }) => type)).toEqual(["function_call", "mcp_approval_request"]);
+    const [call] = output;
+    const answer = {
+      type: "function_call_output" as const,
+      call_id: call?.type === "function_call" ? call.call_id : "",
+      output: "sunny",
+    };
+    const body = { model: "default", previous_response_id: id, input: [answer] };
+    const waiting = await client.responses.create(body);
+    expect(waiting.status).toBe("in_progress");
+    expect(await client.responses.cancel(waiting.id)).toMatchObject({ status: "cancelled" });
   });
 
   it("are streamed with their arguments", async () => {
