@@ -191,13 +191,18 @@ function isForbidden(own: string, path: string, target: string): boolean {
   return FORBIDDEN.some(([from, to]) => path.startsWith(`${src}${from}`) && target.startsWith(`${src}${to}`));
 }
 
+/** Modules that import nothing, which the published client bundles. */
+const BUNDLED: ReadonlySet<string> = new Set([
+  "@colloquy/protocol/may-user-decide",
+  "@colloquy/protocol/media-types",
+]);
+
 function wrongPackage(path: string, from: string, typeOnly: boolean): string | null {
   const [, own = "", , folder = ""] = path.split("/");
   const sibling = /^@colloquy\/([^/]+)/.exec(from)?.[1];
   const siblings = [...(SIBLINGS[own] ?? []), ...(SIBLINGS_OF_FOLDERS[`${own}/${folder}`] ?? [])];
   if (sibling !== undefined && !siblings.includes(sibling)) return `${own} may not import ${sibling}`;
-  // The published client bundles this module, which imports nothing.
-  if (own === "client" && from !== "@colloquy/protocol/media-types")
+  if (own === "client" && !BUNDLED.has(from))
     return sibling !== undefined && typeOnly ? null : "the client has no dependencies; import types only";
   const internal = /^@colloquy\/([^/]+\/)internal\/([^/]+)/.exec(from);
   if (internal !== null && FOLDERS[own] === undefined) {

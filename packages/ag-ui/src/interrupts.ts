@@ -2,7 +2,8 @@
 
 import type { Interrupt } from "@ag-ui/core";
 import type { Message, PendingAction } from "@colloquy/protocol";
-import { isActionResult, mayUserDecide } from "@colloquy/protocol/action-results";
+import { isActionResult } from "@colloquy/protocol/action-results";
+import { mayUserDecide } from "@colloquy/protocol/may-user-decide";
 import { type JsonObject, isJsonObject, ServiceError } from "@colloquy/server/protocol";
 import { z } from "zod";
 import { callIdOf } from "./ids.ts";

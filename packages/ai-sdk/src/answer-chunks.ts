@@ -2,7 +2,7 @@
 // `reset-step` drops all of it and the stream can send it again.
 
 import type { Message, PendingAction, ReasoningDelta, ToolCall } from "@colloquy/protocol";
-import { mayUserDecide } from "@colloquy/protocol/action-results";
+import { mayUserDecide } from "@colloquy/protocol/may-user-decide";
 import type { UIMessageChunk } from "ai";
 import { type AnswerEncoder, type AnswerEnd, messageParts, outcomeOf } from "@colloquy/server/protocol";
 import { sourceParts } from "./source-parts.ts";
@@ -215,6 +215,7 @@ export class AnswerChunks implements AnswerEncoder<UIMessageChunk> {
       const call = calls.find(({ id }) => id === action.call_id);
       if (call === undefined || this.#approvals.has(action.id) || this.#questions.has(action.id)) continue;
       if (!mayUserDecide(action)) continue;
+
       if (action.kind === "approval") {
         this.#approvals.add(action.id);
         yield { type: "tool-approval-request", approvalId: action.id, toolCallId: call.id };

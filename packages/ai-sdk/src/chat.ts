@@ -2,7 +2,7 @@
 
 import { createHash } from "node:crypto";
 import type { PendingAction } from "@colloquy/protocol";
-import { mayUserDecide } from "@colloquy/protocol/action-results";
+import { mayUserDecide } from "@colloquy/protocol/may-user-decide";
 import {
   NotFound,
   type ProtocolConversation,

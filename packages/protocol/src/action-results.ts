@@ -1,18 +1,10 @@
-// Results of approved actions, and who may decide an action. Checked without zod: store threads run these
+// Results of approved actions. Checked without zod: store threads run these
 // checks inside transactions, and would otherwise load zod only for them.
 
 import type { z } from "zod";
 import type { Json } from "./json.ts";
 
 type JsonValue = z.infer<typeof Json>;
-
-/** Returns true unless only approvers may decide the action. */
-export function mayUserDecide(action: {
-  readonly kind: keyof ActionResult;
-  readonly approvers?: "also" | "only";
-}): boolean {
-  return action.approvers !== "only";
-}
 
 /** Results of approved actions, by kind. */
 export interface ActionResult {

@@ -21,27 +21,28 @@ export function useApprovals(): Approvals | null {
   const { client, page: settings, userState } = useConnection();
   // The route rejects users of an App without approvers.
   const mayApprove = userState.signedIn !== null && settings?.has_approvers === true;
-  const [page, setPage] = useState<ApprovalPage | null>(null);
+  // The next client may act for another user, who must not see this page.
+  const [read, setRead] = useState<{ readonly client: Client; readonly page: ApprovalPage } | null>(null);
+  const page = read?.client === client ? read.page : null;
   const [reads, setReads] = useState(0);
   useEffect(() => {
     if (!mayApprove) return;
     const abort = new AbortController();
     let timer: number | undefined;
-    const read = async (): Promise<void> => {
+    const poll = async (): Promise<void> => {
       try {
-        const next = await client.listApprovals({ limit: PAGE, signal: abort.signal });
-        setPage(next);
+        setRead({ client, page: await client.listApprovals({ limit: PAGE, signal: abort.signal }) });
       } catch (error) {
         if (abort.signal.aborted) return;
         if (error instanceof ColloquyError && error.status === 403) {
           // The token does not make its user an approver. Try again after the next sign-in.
-          setPage(null);
+          setRead(null);
           return;
         }
       }
-      if (!abort.signal.aborted) timer = window.setTimeout(() => void read(), POLL_MS);
+      if (!abort.signal.aborted) timer = window.setTimeout(() => void poll(), POLL_MS);
     };
-    void read();
+    void poll();
     return () => {
       abort.abort();
       window.clearTimeout(timer);

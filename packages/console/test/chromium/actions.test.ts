@@ -223,7 +223,7 @@ describe.skipIf(isLeftOut)("a pending action in the console", { timeout: 60_000 
     );
     await expectSeen(card(page).getByRole("group", { name: "Data" }).getByText("0x1234"));
     await expectSeen(card(page).getByText("The account selected in the wallet will sign."));
-    await expectSeen(card(page).getByText(/^Without an answer by .*\d.*, this counts as denied\.$/));
+    await expectSeen(card(page).getByText(/^Without a decision by .*\d.*, this counts as denied\.$/));
     await card(page).getByRole("button", { name: "Send with the wallet" }).click();
     (await kept.service.model.next()).say("Sent.").finish();
     await expectAnswer(page, /Sent\./);

@@ -20,8 +20,8 @@ describe.skipIf(await isWithoutChromium())("the approvals page", { timeout: 90_0
     service = await serveConsole({
       isPlain: true,
       users: { ...issuer, required: true, claimSessions: false, console: client },
-      approvalTerms: {
-        calculator: { approvers: { claim: "sub", values: ["mia"] }, expiresMs: 86_400_000, owner: "may_not" },
+      approvals: {
+        calculator: { when: "always", approvers: { claim: "sub", values: ["mia"] }, expiresMs: 86_400_000 },
       },
     });
     login.register(service.url);

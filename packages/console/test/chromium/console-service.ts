@@ -63,7 +63,7 @@ export async function serveConsole({
   isPlain = false,
   users = null,
   operators = null,
-  approvalTerms = {},
+  approvals = {},
   branding,
 }: {
   readonly clock?: Clock;
@@ -76,8 +76,8 @@ export async function serveConsole({
   readonly isPlain?: boolean;
   readonly users?: UserSettings | null;
   readonly operators?: OperatorSettings | null;
-  /** Approval settings, by tool. */
-  readonly approvalTerms?: Readonly<Record<string, ApprovalTerms>>;
+  /** Settings that are added to `approvals`. */
+  readonly approvals?: Readonly<Record<string, ApprovalTerms>>;
   readonly branding?: Branding;
 } = {}): Promise<ConsoleService> {
   const loaded = await loadConfig({
@@ -109,8 +109,8 @@ export async function serveConsole({
       approvals: {
         calculator: "always" as const,
         echo: (input: unknown) => JSON.stringify(input).includes('"asked"'),
+        ...approvals,
       },
-      approvalTerms,
     },
   };
   const onFatal = (error: Error): never => {

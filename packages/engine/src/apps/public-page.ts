@@ -3,7 +3,7 @@
 
 import type { Page, PageSignIn } from "@colloquy/protocol";
 import { discover } from "./users/issuer-keys.ts";
-import type { OperatorSettings, TokenIssuer } from "../core/app-settings.ts";
+import { approvalTerms, type OperatorSettings, type TokenIssuer } from "../core/app-settings.ts";
 import type { AppCatalog, AppDefinition } from "../core/ports/driven/apps.ts";
 import type { Logger } from "../core/ports/driven/logger.ts";
 
@@ -33,8 +33,8 @@ export interface PublicPageOptions {
 }
 
 function hasApprovers(app: AppDefinition | null): boolean {
-  const terms = Object.values(app?.tools.approvalTerms ?? {});
-  return terms.some(({ approvers }) => approvers !== undefined);
+  const entries = Object.values(app?.tools.approvals ?? {});
+  return entries.some((entry) => approvalTerms(entry).approvers !== undefined);
 }
 
 /** Public information for pages before sign-in. */

@@ -54,7 +54,7 @@ export function readTools(
       z.enum(["read", "idempotent", "unsafe"]),
       (_name, effect) => effect,
     ),
-    ...readApprovals(section, reader),
+    approvals: readApprovals(section, reader),
   };
   const prefixes = sources.written.map(({ name }) => `${name}_`);
   refuseCommonPrefixes(sources.written, reader);
@@ -133,44 +133,55 @@ const ASKING_THE_USER: ReadonlySet<string> = new Set([
 
 function readApprovals(
   section: Readonly<Record<string, unknown>>,
-  { path, findings }: ToolReader,
-): Pick<ToolSettings, "approvals" | "approvalTerms"> {
-  const read = readEntries(section["approvals"], ApprovalValue, (_name, value) =>
-    typeof value === "object" ? value : { when: value },
-  );
-  const terms = Object.entries(read).filter(([, { when: _, ...more }]) => Object.keys(more).length > 0);
-  for (const [name, { expiresAfter, remindAfter, approvers, owner }] of terms) {
-    const place = [...path, "approvals", name];
-    if (
-      remindAfter !== undefined &&
-      expiresAfter !== undefined &&
-      durationMs(remindAfter) >= durationMs(expiresAfter)
-    )
-      findings.problem([...place, "remindAfter"], 'must be shorter than "expiresAfter".');
-    if (owner !== undefined && approvers === undefined)
-      findings.problem([...place, "owner"], 'needs "approvers": without them, the user decides.');
-    if (approvers === undefined) continue;
-    if (ASKING_THE_USER.has(name))
-      findings.problem([...place, "approvers"], "only the user can answer requests of this tool. Remove it.");
-    if (section["users"] === undefined)
-      findings.problem([...place, "approvers"], 'needs "users" in the App, whose tokens have the claim.');
-  }
-  const approvals = Object.entries(read).map(([name, { when }]) => [name, when] as const);
-  if (terms.length === 0) return { approvals: Object.fromEntries(approvals) };
-  return {
-    approvals: Object.fromEntries(approvals),
-    approvalTerms: Object.fromEntries(
-      terms.map(([name, { expiresAfter, remindAfter, approvers, owner = "may_not" }]) => [
+  reader: ToolReader,
+): ToolSettings["approvals"] {
+  const read = readEntries(section["approvals"], ApprovalValue, (_name, value) => value);
+  return Object.fromEntries(
+    Object.entries(read).map(([name, value]) => {
+      if (typeof value !== "object") return [name, value];
+      checkApproval(name, value, section, reader);
+      const { when, expiresAfter, remindAfter, approvers, owner } = value;
+      return [
         name,
         {
+          when,
           ...(expiresAfter !== undefined && { expiresMs: durationMs(expiresAfter) }),
           ...(remindAfter !== undefined && { remindMs: durationMs(remindAfter) }),
           ...(approvers !== undefined && { approvers }),
-          owner,
+          ...(owner !== undefined && { owner }),
         },
-      ]),
-    ),
-  };
+      ];
+    }),
+  );
+}
+
+function checkApproval(
+  name: string,
+  { when, expiresAfter, remindAfter, approvers, owner }: Extract<ApprovalValue, { readonly when: unknown }>,
+  section: Readonly<Record<string, unknown>>,
+  { path, findings }: ToolReader,
+): void {
+  const place = [...path, "approvals", name];
+  if (
+    remindAfter !== undefined &&
+    expiresAfter !== undefined &&
+    durationMs(remindAfter) >= durationMs(expiresAfter)
+  )
+    findings.problem([...place, "remindAfter"], 'must be shorter than "expiresAfter".');
+  if (owner !== undefined && approvers === undefined)
+    findings.problem([...place, "owner"], 'needs "approvers": without them, the user decides.');
+  if (approvers === undefined) return;
+  if (ASKING_THE_USER.has(name))
+    findings.problem([...place, "approvers"], "only the user can answer requests of this tool. Remove it.");
+  if (when === "never")
+    findings.problem([...place, "approvers"], 'never decide, because "when" is "never". Remove one of them.');
+  if (section["users"] === undefined)
+    findings.problem([...place, "approvers"], 'needs "users" in the App, whose tokens have the claim.');
+  else if (owner !== "may" && recordOf(section["users"])["required"] !== true)
+    findings.problem(
+      [...place, "owner"],
+      'is "may_not", which needs "required": true in "users": otherwise approvers could ask without a token, and approve their own requests.',
+    );
 }
 
 /** Reads the valid entries of a section and skips the others. */

@@ -1,7 +1,7 @@
 // Actions: stored requests that a person must decide. Each belongs to one tool call of one turn.
 
 import type { Action, ApproverAction, PendingAction } from "@colloquy/protocol";
-import { mayUserDecide } from "@colloquy/protocol/action-results";
+import { mayUserDecide } from "@colloquy/protocol/may-user-decide";
 import { bigint, type Fields, json, pair, type RecordOf, text } from "./field.ts";
 import type { JsonObject, JsonValue } from "./json.ts";
 

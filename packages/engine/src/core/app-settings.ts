@@ -127,21 +127,25 @@ export interface ToolSettings {
   readonly allowsClientTools?: boolean;
   /** Effects set by the operator, which override the tools' own. */
   readonly effects: Readonly<Record<string, ToolEffect>>;
-  readonly approvals: Readonly<Record<string, ApprovalRule>>;
-  /** Approval settings by tool; absent if there are none. */
-  readonly approvalTerms?: Readonly<Record<string, ApprovalTerms>>;
+  readonly approvals: Readonly<Record<string, ApprovalRule | ApprovalTerms>>;
 }
 
-/** Time limits and approvers of an action. */
+/** Rule, time limits and approvers of a tool's calls. */
 export interface ApprovalTerms {
+  readonly when: ApprovalRule;
   /** Milliseconds until an undecided action expires; `limits.actionMs` if absent. */
   readonly expiresMs?: number;
   /** Milliseconds until the reminder; half of the time until expiry if absent. */
   readonly remindMs?: number;
   /** Users of the App who may decide; if absent, only the user of the session may. */
   readonly approvers?: ClaimValues;
-  /** Whether the user of the session may decide an action that has approvers. */
-  readonly owner: "may" | "may_not";
+  /** Whether the user of the session may decide an action that has approvers; `may_not` if absent. */
+  readonly owner?: "may" | "may_not";
+}
+
+/** Returns the settings of an entry of `approvals`, which may be a rule alone. */
+export function approvalTerms(entry: ApprovalRule | ApprovalTerms): ApprovalTerms {
+  return typeof entry === "object" ? entry : { when: entry };
 }
 
 /** Selects users by a claim in their tokens. */

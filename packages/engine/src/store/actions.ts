@@ -2,7 +2,7 @@ import type { ActionStore, ApprovalCursor } from "../core/ports/driven/store.ts"
 import { appOf } from "../core/session.ts";
 import { ACTION, of } from "./columns.ts";
 import { type ActionRow, toAction } from "./rows.ts";
-import { look, ofSession, type On, prepare, read, type SharedPort, timeOrNow } from "./shared.ts";
+import { inList, look, ofSession, type On, prepare, read, type SharedPort, timeOrNow } from "./shared.ts";
 
 const keyOf = prepare<[string], { readonly key: number }>("SELECT key FROM sessions WHERE id = $1");
 // Two small reads, because one statement would read every action of the session. `number > 0` is always
@@ -27,17 +27,21 @@ interface ApprovalRow extends ActionRow {
   readonly session_id: string;
 }
 
-// For a single rule, so that the index returns the rows in order.
-const forRule = prepare<
+// For a single rule, so that the index returns the rows in order. Only their keys: an input may be large.
+const keysForRule = prepare<
   [rule: string, owner: string, at: number, id: string, now: number | null, limit: number],
-  ActionRow
+  { readonly created_at: number; readonly id: string }
 >(
-  (on) => `SELECT ${of("a", ACTION)} FROM actions a ${on.sqlite("INDEXED BY actions_of_approvers")}
+  (on) => `SELECT a.created_at, a.id FROM actions a ${on.sqlite("INDEXED BY actions_of_approvers")}
    JOIN sessions s ON s.key = a.session_key JOIN turns t ON t.session_key = a.session_key AND t.number = a.turn
    WHERE a.approver_rule = $1 AND a.status = 'pending' AND a.approver_rule IS NOT NULL
      AND (a.approvers = 'also' OR (coalesce(s.owned_by, '') <> $2 AND coalesce(t.client_id, '') <> $2))
      AND (a.created_at, a.id) > ($3::bigint, $4::text) AND a.expires_at > ${timeOrNow("$5", on)}
    ORDER BY a.created_at, a.id LIMIT $6`,
+);
+const byIds = prepare<[readonly string[]], ActionRow>(
+  (on) => `SELECT ${ACTION} FROM actions ${on.sqlite("INDEXED BY actions_with_approvers")}
+   WHERE id ${inList(on, "$1", "text")} AND approver_rule IS NOT NULL`,
 );
 const withApprovers = prepare<[string], ApprovalRow>(
   (on) => `SELECT ${of("a", ACTION)}, s.id AS session_id
@@ -89,9 +93,14 @@ export const actions: SharedPort<ActionStore> = {
   }),
   forApprover: read("actions", function* (at, { rules, owner, after, limit }) {
     const { createdAt, id } = after ?? START;
-    const found = [];
-    for (const rule of rules) found.push(...(yield* forRule.all(rule, owner, createdAt, id, at, limit)));
-    return found.map(toAction).toSorted(oldestFirst).slice(0, limit);
+    const keys: ApprovalCursor[] = [];
+    for (const rule of rules) {
+      const found = yield* keysForRule.all(rule, owner, createdAt, id, at, limit);
+      keys.push(...found.map((key) => ({ createdAt: key.created_at, id: key.id })));
+    }
+    const page = keys.toSorted(oldestFirst).slice(0, limit);
+    if (page.length === 0) return [];
+    return (yield* byIds.all(page.map((key) => key.id))).map(toAction).toSorted(oldestFirst);
   }),
   findForApprover: look("actions", function* (_at, actionId) {
     const found = yield* withApprovers.get(actionId);

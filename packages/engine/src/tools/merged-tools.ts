@@ -1,6 +1,6 @@
 // Merges the tools of an App's sources into one list with unique names and checkable schemas.
 
-import type { SourceSettings, ToolSettings } from "../core/app-settings.ts";
+import { approvalTerms, type SourceSettings, type ToolSettings } from "../core/app-settings.ts";
 import type { Logger } from "../core/ports/driven/logger.ts";
 import type { ToolDefinition, UnknownTool } from "../core/ports/driven/tool.ts";
 import { nearestName } from "../core/nearest-name.ts";
@@ -137,7 +137,10 @@ export class ToolMerger {
     const { approvals } = this.#settings;
     const asking = new Set(
       unknown
-        .filter(({ section, tool }) => section === "approvals" && approvals[tool] !== "never")
+        .filter(
+          ({ section, tool }) =>
+            section === "approvals" && approvalTerms(approvals[tool] ?? "always").when !== "never",
+        )
         .map(({ source }) => source),
     );
     for (const [name, callable] of asking.size === 0 ? [] : byName) {
@@ -150,7 +153,14 @@ export class ToolMerger {
   /** Returns the callable tool, or the reason why it cannot be offered. */
   #read(tool: SourceTool, sourceName: string): CallableTool | string {
     if (!NAME_PATTERN.test(tool.name)) return "a tool's name has 1 to 64 of [a-zA-Z0-9_-]";
-    const { effects } = this.#settings;
+    const { effects, approvals } = this.#settings;
+    const approvalEntry = settingFor(approvals, tool.name, sourceName);
+    if (
+      tool.ask !== undefined &&
+      approvalEntry !== undefined &&
+      approvalTerms(approvalEntry).approvers !== undefined
+    )
+      return 'only the user can answer its requests: remove its "approvers"';
     const effect = settingFor(effects, tool.name, sourceName) ?? tool.effect;
     try {
       const renamed = sourceName === tool.name ? {} : { sourceName };

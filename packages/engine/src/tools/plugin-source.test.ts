@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { ManualClock } from "../../../server/test/manual-clock.ts";
 import { schemaChecks } from "../../../server/test/schema-checks.ts";
-import type { SourceSettings } from "../core/app-settings.ts";
+import type { AppSettings, SourceSettings } from "../core/app-settings.ts";
 import { Hidden } from "../core/hidden.ts";
 import {
   defineTool,
@@ -19,7 +19,7 @@ import { sourceSettings } from "./testing/source-settings.ts";
 import { toolTurn } from "./testing/tool-turn.ts";
 import { AppTools } from "./toolset.ts";
 
-type Approvals = Readonly<Record<string, "always" | "never">>;
+type Approvals = AppSettings["tools"]["approvals"];
 type Create = (settings: unknown, context: SourceContext) => PluginSource | Promise<PluginSource>;
 
 const signal = new AbortController().signal;
@@ -166,6 +166,22 @@ describe("the tools of a plugin", () => {
     };
     expect(await kinds({})).toEqual(["ask", "allow"]);
     expect(await kinds({ weather_forecast: "never", weather_typed: "always" })).toEqual(["allow", "ask"]);
+  });
+
+  it("are omitted if they ask the user, but the App gives the decision to approvers", async () => {
+    const asking = { ...forecast, name: "asking", ask: () => ({ kind: "question", question: "Where?" }) };
+    const approvers = { claim: "role", values: ["lead"] };
+    const app = appWith(() => ({ tools: () => [asking as never, forecast] }), {
+      approvals: {
+        weather_asking: { when: "always", approvers },
+        weather_forecast: { when: "always", approvers },
+      },
+    });
+    expect(await app.names()).toEqual(["weather_forecast"]);
+    expect(app.logger.lines[0]?.fields).toMatchObject({
+      tool: "weather_asking",
+      reason: 'only the user can answer its requests: remove its "approvers"',
+    });
   });
 
   it("have their failures logged without arguments and keys, and keys removed from the message", async () => {

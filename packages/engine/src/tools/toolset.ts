@@ -1,7 +1,7 @@
 // Provides the tools of each App, from all its sources, to turns.
 
 import type { AdminToolSource } from "@colloquy/protocol";
-import type { ApprovalRule, AppSettings } from "../core/app-settings.ts";
+import { type ApprovalRule, type AppSettings, approvalTerms } from "../core/app-settings.ts";
 import { approverRule } from "../core/action.ts";
 import type { JsonObject } from "../core/json.ts";
 import {
@@ -222,7 +222,7 @@ function isFrom(list: readonly SourceTool[], name: string, { byName }: MergedToo
   return tool !== undefined && list.some((one) => one.name === sourceName && one.scrub === tool.scrub);
 }
 
-type Rules = Pick<AppSettings["tools"], "approvals" | "approvalTerms">;
+type Rules = Pick<AppSettings["tools"], "approvals">;
 const NO_RULES: Rules = { approvals: {} };
 
 /** Returns the App's approval rule for a tool, or by default the tool's own. */
@@ -231,20 +231,21 @@ function ruleFor(
   name: string,
   { sourceName, approval = "never" }: CallableTool,
 ): ApprovalRule {
-  return settingFor(approvals, name, sourceName) ?? approval;
+  const entry = settingFor(approvals, name, sourceName);
+  return entry === undefined ? approval : approvalTerms(entry).when;
 }
 
 /** Returns the approval settings of the tool; `undefined` for the defaults. */
 function termsFor(
-  { approvalTerms = {} }: Rules,
+  { approvals }: Rules,
   app: string,
   name: string,
   { sourceName }: CallableTool,
 ): AskingTerms | undefined {
-  const rule = nameIn(approvalTerms, name, sourceName);
-  const terms = rule === undefined ? undefined : approvalTerms[rule];
-  if (rule === undefined || terms === undefined) return undefined;
-  const { expiresMs: validMs, remindMs, approvers, owner } = terms;
+  const rule = nameIn(approvals, name, sourceName);
+  const terms = rule === undefined ? undefined : approvals[rule];
+  if (rule === undefined || typeof terms !== "object") return undefined;
+  const { expiresMs: validMs, remindMs, approvers, owner = "may_not" } = terms;
   return {
     ...(validMs !== undefined && { validMs }),
     ...(remindMs !== undefined && { remindMs }),

@@ -75,7 +75,8 @@ describe("tools", () => {
 
   it("rejects invalid approval settings", async () => {
     const approvers = { claim: "role", values: ["lead"] };
-    const users = { issuer: "https://login.test", audience: "x" };
+    const optional = { issuer: "https://login.test", audience: "x" };
+    const users = { ...optional, required: true };
     const found = async (terms: object, more: object = { users }, tool = "calculator") =>
       await problems({
         tools: ["calculator", "ask_user"],
@@ -99,6 +100,13 @@ describe("tools", () => {
       "approvals.ask_user.approvers: only the user can answer requests of this tool. Remove it.",
     ]);
     expect(await found({ approvers: { claim: "role", values: [] } })).toHaveLength(1);
+    expect(await found({ approvers, when: "never" })).toEqual([
+      'approvals.calculator.approvers: never decide, because "when" is "never". Remove one of them.',
+    ]);
+    expect(await found({ approvers }, { users: optional })).toEqual([
+      expect.stringMatching(/^approvals\.calculator\.owner: .* approve their own requests\.$/),
+    ]);
+    expect(await found({ approvers, owner: "may" }, { users: optional })).toEqual([]);
   });
 
   it("rejects unknown tool names in effects and approvals", async () => {

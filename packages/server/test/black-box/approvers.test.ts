@@ -21,10 +21,10 @@ let config: (more?: object) => object;
 
 beforeAll(async () => {
   issuer = await Issuer.start();
-  const users = (audience: string) => ({ issuer: issuer.url, audience });
+  const users = (audience: string) => ({ issuer: issuer.url, audience, required: true });
   const approvers = { claim: "realm_access.roles", values: ["finance", "lead"] };
   config = (more = {}) => ({
-    protocols: { openai: { apps: ["shop"] } },
+    protocols: { openai: { apps: ["shop"] }, "ag-ui": { apps: ["shop"] } },
     apps: {
       default: { models: [MODEL] },
       shop: {
@@ -113,6 +113,39 @@ it("shows the request to the user's OpenAI client, but rejects its decision", as
   const refused = await respond({ previous_response_id: id, input: [decision] });
   expect([refused.status, refused.text]).toEqual([403, expect.stringContaining("approver_required")]);
 });
+
+it.each([
+  [
+    "/api/ai-sdk/chat",
+    (id: string) => ({ id, app: "shop", trigger: "submit-message", ...messageIn("parts") }),
+    "tool-approval-request",
+  ],
+  [
+    "/api/ag-ui?app=shop",
+    (threadId: string) => ({
+      threadId,
+      runId: randomUUID(),
+      tools: [],
+      context: [],
+      ...messageIn("content"),
+    }),
+    '"interrupt"',
+  ],
+])("is not offered to the user's client of %s", async (path, body, offer) => {
+  const user = await token(randomUUID());
+  const session = newSession();
+  const asked = await request("POST", path, { ...user, session, json: body(session) });
+  expect([asked.status, asked.text]).toEqual([200, expect.stringContaining("calculator")]);
+  expect(asked.text).not.toContain(offer);
+  expect((await stateOf(session, user)).pending_actions).toMatchObject([{ approvers: "only" }]);
+});
+
+/** Returns a message with its text in this field, as the protocols send it. */
+function messageIn(field: "parts" | "content") {
+  const text = "what is 12 * 7?";
+  const content = field === "parts" ? [{ type: "text", text }] : text;
+  return { messages: [{ id: randomUUID(), role: "user", [field]: content }] };
+}
 
 describe("GET /api/actions?status=pending of an approver", () => {
   it("lists tool, title and input from all conversations, but no other data", async () => {

@@ -211,8 +211,8 @@ export async function startUserService() {
 /** Approvers are users with a role. The users of the conversations may decide too. */
 function withApprovers(settings: AppSettings): AppSettings {
   const approvers = { claim: "role", values: ["approver"] };
-  const approvalTerms = { notes: { approvers, owner: "may" } } as const;
-  return { ...settings, tools: { ...settings.tools, approvalTerms } };
+  const approvals = { notes: { when: "always", approvers, owner: "may" } } as const;
+  return { ...settings, tools: { ...settings.tools, approvals } };
 }
 
 async function createKeys(store: Store, clock: { readonly now: () => number }) {

@@ -42,9 +42,7 @@ export function ActionCard({
       <p className="cq-action-card-until">
         {action.kind === "client_tool"
           ? `Without a result by ${until}, the call fails.`
-          : !mayUserDecide(action)
-            ? `Without a decision by ${until}, this counts as denied.`
-            : `Without an answer by ${until}, this counts as denied.`}
+          : `Without a decision by ${until}, this counts as denied.`}
       </p>
     </section>
   );

@@ -33,10 +33,11 @@ function users(more: Partial<UserSettings> = {}): UserSettings {
   return { issuer: issuer.url, audience: AUDIENCE, ...base, ...more };
 }
 
-const TERMS = {
-  refund: { approvers: { claim: "org.roles", values: ["lead", "cfo"] }, owner: "may_not" },
-  close: { approvers: { claim: "role", values: ["agent"] }, owner: "may" },
-  slow: { expiresMs: 60_000, owner: "may_not" },
+const APPROVALS = {
+  free: "never",
+  refund: { when: "always", approvers: { claim: "org.roles", values: ["lead", "cfo"] }, owner: "may_not" },
+  close: { when: "always", approvers: { claim: "role", values: ["agent"] }, owner: "may" },
+  slow: { when: "always", expiresMs: 60_000 },
 } as const;
 
 /** Creates a token checker for these Apps, with a store that counts its reads. */
@@ -56,7 +57,7 @@ function given(apps: Readonly<Record<string, UserSettings | null>> = { shop: use
   const names = Object.keys(apps);
   const catalog: AppCatalog = {
     names: () => names,
-    get: (name) => (name in apps ? ({ users: apps[name], tools: { approvalTerms: TERMS } } as never) : null),
+    get: (name) => (name in apps ? ({ users: apps[name], tools: { approvals: APPROVALS } } as never) : null),
   };
   const warnings: object[] = [];
   const logger = { warn: (details: object) => void warnings.push(details) };

@@ -5,7 +5,7 @@
 import { randomUUID } from "node:crypto";
 import { decodeJwt, type JWTPayload } from "jose";
 import { approverRule } from "../../core/action.ts";
-import type { UserSettings } from "../../core/app-settings.ts";
+import { approvalTerms, type UserSettings } from "../../core/app-settings.ts";
 import { ServiceError } from "../../core/errors.ts";
 import type { AppCatalog, AppDefinition } from "../../core/ports/driven/apps.ts";
 import type { Clock } from "../../core/ports/driven/clock.ts";
@@ -222,10 +222,10 @@ export class CheckedTokens {
    */
   #approverOf(payload: JWTPayload, apps: readonly string[]): Pick<UserGrant, "approver"> {
     const rules = apps.flatMap((app) =>
-      Object.entries(this.#options.apps.get(app)?.tools.approvalTerms ?? {}).flatMap(
-        ([tool, { approvers }]) =>
-          approvers !== undefined && hasClaim(payload, approvers) ? [approverRule(app, tool)] : [],
-      ),
+      Object.entries(this.#options.apps.get(app)?.tools.approvals ?? {}).flatMap(([tool, entry]) => {
+        const { approvers } = approvalTerms(entry);
+        return approvers !== undefined && hasClaim(payload, approvers) ? [approverRule(app, tool)] : [];
+      }),
     );
     return rules.length === 0 ? {} : { approver: { name: nameToShow(payload), rules } };
   }
