@@ -87,6 +87,7 @@ const SIBLINGS: Readonly<Record<string, readonly string[]>> = {
   openapi: ["engine"],
   postgres: ["engine"],
   nats: ["engine"],
+  s3: ["engine"],
   testing: ["protocol", "engine"],
   // The server bundles these, and they use the server's public API (`defineProtocol`).
   openai: ["protocol", "engine", "server"],
@@ -102,6 +103,7 @@ const SIBLINGS: Readonly<Record<string, readonly string[]>> = {
     "nats",
     "openai",
     "ag-ui",
+    "s3",
   ],
   client: ["protocol"],
   react: ["protocol", "client"],
@@ -113,6 +115,7 @@ const SIBLINGS: Readonly<Record<string, readonly string[]>> = {
 const MODULES: Readonly<Record<string, readonly string[]>> = {
   postgres: ["engine/core", "engine/store", "engine/bus"],
   nats: ["engine/core", "engine/bus"],
+  s3: ["engine/core", "engine/store", "engine/files"],
   testing: ["engine/core", "engine/store", "engine/bus", "engine/wiring", "engine/apps"],
 };
 

@@ -20,6 +20,7 @@ export const SERVER_PACKAGES = [
   "openapi",
   "postgres",
   "nats",
+  "s3",
   "openai",
   "mcp-server",
   "server",

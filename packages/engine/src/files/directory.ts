@@ -7,22 +7,8 @@ import { z } from "zod";
 import manifest from "../../package.json" with { type: "json" };
 import { describeFileError } from "../core/file-error.ts";
 import { defineFileStore, type ByteRange, type FileStore } from "../core/plugins/file-store.ts";
-import { storeFull, storeUnavailable } from "../store/unavailable.ts";
+import { diskFailure, errorCode } from "./disk-failure.ts";
 import { memoryFiles } from "./memory.ts";
-
-/** Error codes of a full disk or an exceeded disk quota. */
-const FULL: ReadonlySet<unknown> = new Set(["ENOSPC", "EDQUOT"]);
-/** File-system error codes that an operator must resolve. */
-const BROKEN: ReadonlySet<unknown> = new Set([
-  "EACCES",
-  "EEXIST",
-  "EIO",
-  "EMFILE",
-  "ENFILE",
-  "ENOTDIR",
-  "EPERM",
-  "EROFS",
-]);
 
 export const directory = defineFileStore({
   name: "directory",
@@ -83,14 +69,14 @@ class DirectoryFiles implements FileStore {
       if (created === this.#root) await syncFolder(dirname(this.#root));
     } catch (error) {
       await rm(partial, { force: true }).catch(() => undefined);
-      throw failureOf(error);
+      throw diskFailure(error);
     }
   }
 
   async get(name: string, range: ByteRange | null): Promise<AsyncIterable<Uint8Array> | null> {
     const file = await open(this.#pathOf(name), "r").catch((error: unknown) => {
-      if (codeOf(error) === "ENOENT") return null;
-      throw failureOf(error);
+      if (errorCode(error) === "ENOENT") return null;
+      throw diskFailure(error);
     });
     if (file === null) return null;
     const part = range === null ? {} : { start: range.first, end: range.last };
@@ -130,14 +116,4 @@ async function syncFolder(path: string): Promise<void> {
   } finally {
     await folder.close();
   }
-}
-
-function codeOf(error: unknown): unknown {
-  return error instanceof Error && "code" in error ? error.code : undefined;
-}
-
-function failureOf(error: unknown): unknown {
-  const code = codeOf(error);
-  if (FULL.has(code)) return storeFull(error);
-  return BROKEN.has(code) ? storeUnavailable(error) : error;
 }

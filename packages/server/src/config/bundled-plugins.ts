@@ -9,6 +9,7 @@ import nats from "@colloquy/nats";
 import openai from "@colloquy/openai";
 import openapi from "@colloquy/openapi";
 import postgres from "@colloquy/postgres";
+import s3 from "@colloquy/s3";
 
 export const BUNDLED_PLUGINS = [
   mcp,
@@ -16,6 +17,7 @@ export const BUNDLED_PLUGINS = [
   sqlite,
   postgres,
   directory,
+  s3,
   nats,
   openai,
   agUi,

@@ -1,0 +1,132 @@
+// Stores the bytes of files as objects of a bucket.
+
+import { randomUUID } from "node:crypto";
+import { createWriteStream, openAsBlob } from "node:fs";
+import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pipeline } from "node:stream/promises";
+import { S3mini, S3ServiceError } from "s3mini";
+import type {
+  ByteRange,
+  FileStore,
+  FileStoreContext,
+} from "@colloquy/engine/internal/core/plugins/file-store";
+import { diskFailure } from "@colloquy/engine/internal/files/disk-failure";
+import { storeUnavailable } from "@colloquy/engine/internal/store/unavailable";
+import { retryingFetch } from "./retrying-fetch.ts";
+
+export interface BucketSettings {
+  readonly endpoint: string;
+  readonly region: string;
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+  readonly prefix: string;
+}
+
+/** Opens the bucket. Rejects if it does not exist or refuses the keys. Resolves if it cannot be reached. */
+export async function openBucket(
+  { prefix, ...settings }: BucketSettings,
+  { directory, clock, logger }: FileStoreContext,
+): Promise<FileStore> {
+  const bucket = new S3mini({ ...settings, fetch: retryingFetch(clock) });
+  try {
+    if (!(await bucket.bucketExists()))
+      throw new BucketRefused(
+        `The bucket ${settings.endpoint} does not exist, or refuses the keys. Check files.endpoint, files.region and the keys, which need s3:ListBucket.`,
+      );
+  } catch (error) {
+    if (error instanceof BucketRefused) throw error;
+    logger.warn({ err: error, endpoint: settings.endpoint }, "the bucket of files cannot be reached");
+  }
+  // Uploads of a process that ended are not continued.
+  const spool =
+    directory === null ? await mkdtemp(join(tmpdir(), "colloquy-spool-")) : join(directory, "spool");
+  await rm(spool, { recursive: true, force: true });
+  await mkdir(spool, { recursive: true, mode: 0o700 });
+  return new BucketFiles(bucket, { prefix, spool });
+}
+
+class BucketRefused extends Error {}
+
+class BucketFiles implements FileStore {
+  readonly #bucket: S3mini;
+  readonly #prefix: string;
+  readonly #spool: string;
+
+  constructor(bucket: S3mini, { prefix, spool }: { readonly prefix: string; readonly spool: string }) {
+    this.#bucket = bucket;
+    this.#prefix = prefix;
+    this.#spool = spool;
+  }
+
+  /** Spools the content to disk, because S3 needs its length first and a slow upload must not occupy memory. */
+  async put(name: string, content: AsyncIterable<Uint8Array>): Promise<void> {
+    const key = this.#keyOf(name);
+    const path = join(this.#spool, randomUUID());
+    try {
+      await pipeline(content, createWriteStream(path, { flags: "wx", mode: 0o600 })).catch(
+        (error: unknown) => {
+          throw diskFailure(error);
+        },
+      );
+      const bytes = await openAsBlob(path);
+      await this.#bucket.putObject(key, bytes).catch(unavailable);
+    } finally {
+      await rm(path, { force: true });
+    }
+  }
+
+  async get(name: string, range: ByteRange | null): Promise<AsyncIterable<Uint8Array> | null> {
+    const key = this.#keyOf(name);
+    const response = await (range === null
+      ? this.#bucket.getObjectRaw(key)
+      : // The library excludes the end.
+        this.#bucket.getObjectRaw(key, false, range.first, range.last + 1)
+    ).catch((error: unknown) => (isMissing(error) ? null : unavailable(error)));
+    if (response === null) return null;
+    const { body, status, headers } = response;
+    if (body !== null && range === null && status === 200) return body;
+    const start = `bytes ${range?.first}-`;
+    if (body !== null && range !== null && status === 206 && headers.get("content-range")?.startsWith(start))
+      return firstOf(body, range.last + 1 - range.first);
+    await body?.cancel();
+    return unavailable(new Error(`The bucket answered ${status} without the requested bytes.`));
+  }
+
+  async remove(name: string): Promise<void> {
+    await this.#bucket
+      .deleteObject(this.#keyOf(name))
+      .catch((error: unknown) => (isMissing(error) ? undefined : unavailable(error)));
+  }
+
+  async close(): Promise<void> {
+    await rm(this.#spool, { recursive: true, force: true });
+  }
+
+  /** Escapes the name of the App: URLs cannot contain the segments `.` and `..`. */
+  #keyOf(name: string): string {
+    const [, app, id] = /^([^/]+)\/([0-9a-f-]{4,36})$/.exec(name) ?? [];
+    if (app === undefined || id === undefined) throw new TypeError(`"${name}" is not a valid file name`);
+    return `${this.#prefix}${encodeURIComponent(app).replaceAll("%", "~").replaceAll(".", "~2E")}/${id}`;
+  }
+}
+
+/** Returns the first bytes. Some servers send more than the requested range. */
+async function* firstOf(content: AsyncIterable<Uint8Array>, length: number): AsyncGenerator<Uint8Array> {
+  let left = length;
+  for await (const chunk of content) {
+    yield chunk.subarray(0, left);
+    left -= chunk.length;
+    if (left <= 0) return;
+  }
+  throw new Error("The bucket sent fewer bytes than the requested range.");
+}
+
+function isMissing(error: unknown): boolean {
+  return error instanceof S3ServiceError && error.status === 404 && error.serviceCode !== "NoSuchBucket";
+}
+
+function unavailable(error: unknown): never {
+  throw storeUnavailable(error);
+}

@@ -1,0 +1,5 @@
+// Public API: the plugin. Modules under `internal/` may change in any release.
+
+import { s3 } from "./plugin.ts";
+
+export default s3;
