@@ -12,7 +12,7 @@ const BROWSER = /^Mozilla\/(?!.*(?:jsdom|HappyDOM))/;
 /** Protocols that multiplex requests over one connection. */
 const MULTIPLEXED = /^h[23]/;
 /** Milliseconds to wait for replies of other tabs where Web Locks are unavailable, such as in insecure contexts. */
-const REPLY_MS = 100;
+const REPLY_MS = 300;
 /** Milliseconds between attempts to take a slot. A crashed tab cannot announce that it freed its slot. */
 const RETRY_MS = 5_000;
 

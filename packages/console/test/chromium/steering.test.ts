@@ -68,6 +68,26 @@ describe.skipIf(isLeftOut)("a message while the assistant works", { timeout: 60_
     ]);
   });
 
+  it("is kept if it is typed while the first message is sent", async () => {
+    const { page } = await openPage(service.url, {});
+    await openConsole(page);
+    const held = Promise.withResolvers<void>();
+    await page.route("**/api/chat", async (route) => {
+      await held.promise;
+      await route.continue();
+    });
+    await say(page, "Compare three teas.");
+    await composer(page).pressSequentially("Only green ones.");
+    held.resolve();
+    const call = await service.model.next();
+    await page.waitForURL(/#\/chat\/./);
+    await expect.poll(() => composer(page).inputValue()).toBe("Only green ones.");
+    call.finish();
+    await expectRest(page);
+    await page.getByRole("link", { name: "New chat" }).first().click();
+    await expect.poll(() => composer(page).inputValue()).toBe("");
+  });
+
   it("is shown as waiting if the answer ended before it was read", async () => {
     const { page } = await openPage(service.url, {});
     await openConsole(page);

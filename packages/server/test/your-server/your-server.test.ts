@@ -205,9 +205,8 @@ for (const example of ALL) {
     });
 
     // The Express example serves them from npm (page.test.ts).
-    it.skipIf(example.name === "express")(
-      "serves the components of the page, and no other file",
-      async () => {
+    if (example.name !== "express")
+      it("serves the components of the page, and no other file", async () => {
         const folder = join(program.directory, "components");
         await mkdir(join(folder, "element"), { recursive: true });
         await writeFile(join(folder, "styles.css"), "a {}");
@@ -226,8 +225,7 @@ for (const example of ALL) {
         } finally {
           await own.stop();
         }
-      },
-    );
+      });
 
     it("lists a user's own conversations in pages, newest first", async () => {
       const user = new Browser(server.url, signedLogin("mary"));

@@ -29,6 +29,12 @@ export function saveDraft(storage: KeyValueStore, sessionId: string | null, text
   }
 }
 
+/** Moves what was typed while a first message was sent to the conversation that it has begun. */
+export function moveDraft(storage: KeyValueStore, sessionId: string): void {
+  saveDraft(storage, sessionId, loadDraft(storage, null));
+  saveDraft(storage, null, "");
+}
+
 /** Storage may contain anything. */
 export function isDraft(value: unknown): value is Draft {
   if (typeof value !== "object" || value === null) return false;

@@ -13,6 +13,7 @@ import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState, typ
 import { TopBar } from "./top-bar.tsx";
 import { useDocumentTitle } from "./use-document-title.ts";
 import type { ChatProps } from "./chat-props.ts";
+import { moveDraft } from "./drafts.ts";
 import { useResentMessages } from "./use-outbox.ts";
 import { usePage } from "./page-context.tsx";
 import { ModelPicker } from "./model-picker.tsx";
@@ -98,7 +99,7 @@ function useChosen(): readonly [Chosen, (model: string) => void] {
 function useBeginning(id: string, model: string | null) {
   const { client, session, publicKey } = useColloquy();
   const { refresh } = useThreads();
-  const { outbox, address, remember, app } = usePage();
+  const { outbox, address, remember, app, storage } = usePage();
   const isHere = useIsHere();
   const [sending, setSending] = useState<{ readonly text: string } | null>(null);
   const begin = useCallback(
@@ -121,10 +122,12 @@ function useBeginning(id: string, model: string | null) {
       // The wallet's list does not contain the conversation yet.
       void refresh();
       // A user who has navigated away finds the conversation in the list.
-      if (isHere.current) address.open(id, { replace: true });
-      else if (publicKey === null) remember(id, text);
+      if (isHere.current) {
+        moveDraft(storage, id);
+        address.open(id, { replace: true });
+      } else if (publicKey === null) remember(id, text);
     },
-    [client, session, id, model, publicKey, app, refresh, outbox, address, isHere, remember],
+    [client, session, id, model, publicKey, app, refresh, outbox, address, isHere, remember, storage],
   );
   return { begin, sending };
 }
