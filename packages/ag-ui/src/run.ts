@@ -94,7 +94,8 @@ async function send(
   if (repeated !== null) return repeated;
   readResume(position?.pendingActions ?? [], []);
   // Cancel pending client calls: the message would be queued behind them until they expire.
-  if (position !== null && waitsForClient(position)) await conversation.interrupt();
+  const cancels = position !== null && waitsForClient(position);
+  if (cancels) await conversation.interrupt();
   const message: ProtocolMessage = {
     text,
     attachments: await storeFiles(conversation, files),
@@ -108,14 +109,18 @@ async function send(
   };
   const sent = await sendOrReplace(conversation, message, input.runId);
   const { turn } = sent;
-  if (!sent.isRepeat) {
+  if (!sent.isRepeat && !cancels) {
     const begun = startInProgress(sent.position, (answer) => answer.turn === turn);
     if (begun !== null) return newTurn(begun);
     if (sent.position.isProcessing) return newTurn(startOfQueued(sent.position, turn));
   }
   const snapshot = await conversation.snapshot().catch(throwAfterCommit);
   const start = startOfAny(snapshot, (one) => one.turn === turn) ?? startOfQueued(sent.position, turn);
-  return sent.isRepeat ? await repeatedTurn(conversation, snapshot, start) : newTurn(start);
+  if (!sent.isRepeat && !cancels) return newTurn(start);
+  const run = await repeatedTurn(conversation, snapshot, start);
+  if (sent.isRepeat) return run;
+  // The snapshot has the results of the cancelled calls, which clients would append after the new message.
+  return { ...run, clears: true, includesReasoning: true };
 }
 
 function newTurn(start: Start): Run {

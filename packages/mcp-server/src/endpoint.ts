@@ -19,6 +19,7 @@ import { objectAt, textAt } from "./json.ts";
 import { appIn, AppQuery, challenge } from "./resource-metadata.ts";
 import { type App, type Parts, PATH, TAGS } from "./route-parts.ts";
 import type { Call } from "./call.ts";
+import { spacedAnswer } from "./spaced-answer.ts";
 import { sessionOfUri } from "./uris.ts";
 
 /** Maximum bytes of a request: 32,768 characters, each of up to six bytes as escaped JSON, and the envelope. */
@@ -69,7 +70,7 @@ export function endpointRoute(app: App, parts: Parts): void {
     },
     async (request, reply) => {
       try {
-        return await send(reply, await answered(parts, request, reply), request.id);
+        return await send(reply, await spacedAnswer(answered(parts, request, reply)), request.id);
       } catch (error) {
         // The server's error handler logs 5xx.
         if (!(error instanceof ServiceError) || error.status >= 500) throw error;
@@ -157,7 +158,13 @@ function sendError(reply: FastifyReply, error: ServiceError, request: FastifyReq
   return reply.code(status).headers(headers).type(contentType).send(body);
 }
 
-async function send(reply: FastifyReply, response: Response, requestId: string): Promise<FastifyReply> {
+async function send(
+  reply: FastifyReply,
+  response: Response | ReadableStream,
+  requestId: string,
+): Promise<FastifyReply> {
+  if (response instanceof ReadableStream)
+    return reply.header("x-accel-buffering", "no").type("application/json; charset=utf-8").send(response);
   const type = response.headers.get("content-type") ?? "";
   reply.code(response.status);
   if (response.body === null) return reply.send();

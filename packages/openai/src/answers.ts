@@ -8,11 +8,10 @@ import { invalid } from "./errors.ts";
 import { isJsonObject, jsonOrText } from "./json.ts";
 import type { CallAnswer } from "./transcript.ts";
 
-/** Returns the session of the answered calls; `null` if their ids differ in session or are not from this service. */
+/** Returns the session of the answered calls; `null` if they are in several sessions, or none is from this service. */
 export function sessionOfAnswers(answers: readonly CallAnswer[]): string | null {
-  const refs = answers.map((answer) => parseActionRef(idOf(answer)));
-  const [first = null] = refs;
-  return first !== null && refs.every((ref) => ref?.session === first.session) ? first.session : null;
+  const sessions = new Set(answers.flatMap((answer) => parseActionRef(idOf(answer))?.session ?? []));
+  return sessions.size === 1 ? ([...sessions][0] ?? null) : null;
 }
 
 /** Returns the ids of the actions that the answers decide. */

@@ -189,8 +189,10 @@ class Completion {
     });
   }
 
-  get finishReason(): string {
-    return this.followed.end === "waiting" ? "tool_calls" : "stop";
+  /** `turn` is the ended turn. */
+  finishReason(turn: ProtocolTurn): string {
+    if (this.followed.end === "waiting") return "tool_calls";
+    return turn.isCut ? "length" : "stop";
   }
 
   get frame(): JsonObject {
@@ -239,7 +241,7 @@ async function completionOf(
     ...completion.frame,
     object: "chat.completion",
     model: chat.model,
-    choices: [{ index: 0, message, logprobs: null, finish_reason: completion.finishReason }],
+    choices: [{ index: 0, message, logprobs: null, finish_reason: completion.finishReason(turn) }],
     usage: usageOf(turn),
     ...metadataOf(conversation, chat),
   };
@@ -344,7 +346,7 @@ class ChunkStream implements StreamFollower {
       .map((call, index) => this.#chunk({ tool_calls: [{ index, ...call }] }, null))
       .join("");
     const usage = includesUsage ? this.#line({ choices: [], usage: usageOf(turn) }) : "";
-    return `${calls}${this.#chunk({}, this.#completion.finishReason)}${usage}data: [DONE]\n\n`;
+    return `${calls}${this.#chunk({}, this.#completion.finishReason(turn))}${usage}data: [DONE]\n\n`;
   }
 
   #advance(): string {

@@ -44,7 +44,7 @@ export function prepareTurn(request: Request, more: Omit<ProtocolMessage, "text"
   const files = decodeFiles(request.files);
   if (message === null) return async (conversation) => await continueTurn(conversation, answers, field);
   const send: Send = async (conversation, follows = null) => {
-    const turn = await sendMessage(conversation, { ...request, message, files }, { ...more, follows });
+    const turn = await sendMessage(conversation, { ...request, message, files, field }, { ...more, follows });
     return { conversation, turn };
   };
   return async (requested, place = (placed) => placed(requested)) => {
@@ -61,15 +61,20 @@ async function sendMessage(
     answers,
     message,
     files,
+    field,
     instructions,
   }: Omit<Request, "message" | "files"> & {
     readonly message: string;
     readonly files: readonly DecodedFile[];
+    readonly field: string;
   },
   { options = {}, ...more }: Omit<ProtocolMessage, "text">,
 ): Promise<number> {
   const exists = (await conversation.position()) !== null;
-  if (exists && answers.length > 0) await decideAll(conversation, answers);
+  if (exists && answers.length > 0) {
+    assertAllAnswered((await conversation.snapshot()).pending_actions, actionsIn(answers), field);
+    await decideAll(conversation, answers);
+  }
   if (history.length > 0 && (!exists || (await conversation.snapshot()).messages.length === 0))
     await appendTurns(conversation, history);
   const attachments = await storeFiles(conversation, files);
@@ -102,29 +107,39 @@ async function continueTurn(
   field: string,
 ): Promise<StartedTurn> {
   const ids = actionsIn(answers);
-  const known = ids.length === 0 ? [] : (await conversation.actions()).filter(({ id }) => ids.includes(id));
-  const [first] = known;
-  if (first === undefined)
+  const exists = ids.length > 0 && (await conversation.position()) !== null;
+  const known = exists ? (await conversation.actions()).filter(({ id }) => ids.includes(id)) : [];
+  if (known.length === 0)
     throw invalid(
       field,
       "answers a call that is not in this conversation. Send the received call_id, or end with a user message",
     );
   const { pending_actions: pending, messages } = await conversation.snapshot();
-  const unanswered = known.some(({ id }) => pending.some((action) => action.id === id))
-    ? pending.filter((action) => !ids.includes(action.id) && mayUserDecide(action))
-    : [];
-  if (unanswered.length > 0)
-    throw invalid(field, `must answer all calls: the call of "${unanswered[0]?.tool}" has no answer`);
+  assertAllAnswered(pending, ids, field);
   await decideAll(conversation, answers);
-  const turn = turnOfCall(messages, first.call_id);
-  const read = await readExistingTurn(conversation, turn);
-  const from = partAfter(read.turn, first.call_id);
-  if (from === null) throw new Error("The turn's answer lacks a call that has an action");
+  const calls = known.map(({ call_id: call }) => call);
+  const read = await readExistingTurn(conversation, turnOfCalls(messages, calls));
+  const from = Math.max(...calls.flatMap((call) => partAfter(read.turn, call) ?? []));
+  if (from < 0) throw new Error("The turn's answer lacks a call that has an action");
   return { conversation, read, from };
 }
 
-function turnOfCall(messages: Snapshot["messages"], callId: string): number {
-  const message = messages.find(({ tool_calls: calls = [] }) => calls.some(({ id }) => id === callId));
+/** Throws a `ServiceError` 400 if some pending calls are answered, and others are not that the client must answer. */
+function assertAllAnswered(
+  pending: Snapshot["pending_actions"],
+  answered: readonly string[],
+  field: string,
+): void {
+  const missing = pending.find((action) => !answered.includes(action.id) && mayUserDecide(action));
+  if (missing !== undefined && pending.some(({ id }) => answered.includes(id)))
+    throw invalid(field, `must answer all calls: the call of "${missing.tool}" has no answer`);
+}
+
+/** Returns the newest turn with one of these calls. */
+function turnOfCalls(messages: Snapshot["messages"], callIds: readonly string[]): number {
+  const message = messages.findLast(({ tool_calls: calls = [] }) =>
+    calls.some(({ id }) => callIds.includes(id)),
+  );
   if (message?.turn === undefined) throw new Error("No message has the call of an action");
   return message.turn;
 }

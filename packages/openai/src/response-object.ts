@@ -68,7 +68,7 @@ export interface StoredResponse {
   readonly app: string;
 }
 
-export type ResponseStatus = "queued" | "in_progress" | "completed" | "failed" | "cancelled";
+export type ResponseStatus = "queued" | "in_progress" | "completed" | "incomplete" | "failed" | "cancelled";
 
 const STATUSES: Readonly<Record<ProtocolTurn["state"], ResponseStatus>> = {
   queued: "queued",
@@ -80,7 +80,8 @@ const STATUSES: Readonly<Record<ProtocolTurn["state"], ResponseStatus>> = {
 };
 
 export function statusOf({ range, turn }: Pick<StoredResponse, "range" | "turn">): ResponseStatus {
-  return range.to === null ? STATUSES[turn.state] : "completed";
+  if (range.to !== null) return "completed";
+  return turn.isCut ? "incomplete" : STATUSES[turn.state];
 }
 
 /** Returns the response object with the output so far. */
@@ -102,7 +103,7 @@ function frameOf({ ref, turn, app }: StoredResponse, status: ResponseStatus): Js
     object: "response",
     created_at: Math.floor(turn.acceptedAt / 1000),
     status,
-    incomplete_details: null,
+    incomplete_details: status === "incomplete" ? { reason: "max_output_tokens" } : null,
     model: turn.model === null ? app : `${app}/${turn.model}`,
     ...ECHOED,
     ...(isJsonObject(note) ? note : {}),

@@ -31,6 +31,7 @@ const LAST_EVENTS: Readonly<Record<ResponseStatus, string>> = {
   queued: "response.incomplete",
   in_progress: "response.incomplete",
   completed: "response.completed",
+  incomplete: "response.incomplete",
   failed: "response.failed",
   cancelled: "response.incomplete",
 };

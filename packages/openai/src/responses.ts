@@ -201,7 +201,11 @@ async function startAfter(
   const read = await readTurn(conversation, previous.turn);
   const range = read === null ? null : partOf(read.turn, previous.from);
   if (read === null || range === null) throw unknownId("response", responseId(previous));
-  if (request.message === null) return await start(conversation);
+  // The turn of the answered calls ends first, and the message follows it.
+  const answersCalls =
+    request.answers.length > 0 &&
+    (read.turn.state === "waiting" || (key !== null && (await conversation.isRepeat(key))));
+  if (request.message === null || answersCalls) return await start(conversation);
   if (read.turn.endedAt === null || range.to !== null)
     throw new ServiceError(
       409,

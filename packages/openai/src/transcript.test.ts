@@ -77,6 +77,25 @@ describe("turnsOf", () => {
     expect(turn?.steps).toMatchObject([{ calls: [{ output: "blue" }, { output: undefined }] }]);
   });
 
+  it("binds outputs to calls with the same id in their order, and gives each call another id", () => {
+    const other = { ...CALL, name: "delete" };
+    const second = { ...OUTPUT, output: "deleted" };
+    const calls = [
+      { name: "look", output: "blue" },
+      { name: "delete", output: "deleted" },
+    ];
+    for (const items of [
+      [user("look"), CALL, other, OUTPUT, second],
+      [user("look"), CALL, OUTPUT, other, second],
+    ]) {
+      const made = turnsOf(readItems(items, "input")).flatMap(({ steps }) =>
+        steps.flatMap((step) => step.calls),
+      );
+      expect(made).toMatchObject(calls);
+      expect(new Set(made.map(({ id }) => id)).size).toBe(2);
+    }
+  });
+
   it("returns the same turns for Chat Completions messages", () => {
     const messages = [
       user("look"),

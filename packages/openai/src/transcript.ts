@@ -28,7 +28,7 @@ export interface Request {
   readonly instructions: string | null;
   /** Finished turns before the message. */
   readonly history: readonly SentTurn[];
-  /** Answers after the last assistant item. */
+  /** Answers to the calls of the last turn. */
   readonly answers: readonly CallAnswer[];
   /** The user's new message; `null` if the request only answers calls. */
   readonly message: string | null;
@@ -48,9 +48,10 @@ export function readRequest(entries: readonly Entry[], field: string): Request {
   const users = last.filter((entry) => entry.kind === "user");
   const files = users.flatMap((entry) => entry.files);
   assertFileCount(files);
-  const answers = last.filter((entry) => entry.kind === "output" || entry.kind === "decision");
-  if (users.length === 0 && answers.length === 0)
-    throw invalid(field, "must end with a user message or with outputs of calls");
+  // Clients may send each call with its output, so earlier outputs of the turn may precede its last call.
+  const begin = items.slice(0, end).findLastIndex(({ kind }) => kind === "user") + 1;
+  const answers = items.slice(begin).filter((entry) => entry.kind === "output" || entry.kind === "decision");
+  if (last.length === 0) throw invalid(field, "must end with a user message or with outputs of calls");
   const before = items.filter((entry, index) => index < end || entry.kind !== "user");
   return {
     instructions: instructions.length === 0 ? null : instructions.join("\n\n"),
@@ -73,6 +74,8 @@ interface Step {
 
 /** Groups items into finished turns. Each user message starts a turn. */
 export function turnsOf(entries: readonly Entry[]): SentTurn[] {
+  /** Ids that the client sent. Calls of a turn may share one, but are stored with distinct ids. */
+  const sentIds = new Map<Step["calls"][number], string>();
   const turns: { user: string; readonly files: readonly InputFile[]; readonly steps: Step[] }[] = [];
   for (const entry of entries) {
     if (entry.kind === "instructions" || entry.kind === "decision") continue;
@@ -85,18 +88,21 @@ export function turnsOf(entries: readonly Entry[]): SentTurn[] {
     const { steps } = turns.at(-1) as (typeof turns)[number];
     const step = steps.at(-1);
     if (entry.kind === "output") {
-      const calls = steps.flatMap(({ calls: made }) => made);
-      const call = calls.findLast(({ id, output }) => id === entry.callId && output === undefined);
+      const isAnswered = (call: Step["calls"][number]): boolean =>
+        sentIds.get(call) === entry.callId && call.output === undefined;
+      const call = steps.findLast(({ calls }) => calls.some(isAnswered))?.calls.find(isAnswered);
       if (call !== undefined) call.output = jsonOrText(entry.output);
     } else if (entry.kind === "assistant") {
       steps.push({ text: entry.text, calls: [] });
     } else {
+      const made = steps.flatMap(({ calls }) => calls);
       const call = {
-        id: entry.id,
+        id: made.some(({ id }) => id === entry.id) ? `${entry.id}-${made.length}` : entry.id,
         name: entry.name,
         arguments: jsonOrText(entry.arguments),
         output: undefined,
       };
+      sentIds.set(call, entry.id);
       // All calls of a step precede its outputs.
       if (step === undefined || step.calls.some(({ output }) => output !== undefined))
         steps.push({ text: "", calls: [call] });

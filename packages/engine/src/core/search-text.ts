@@ -21,12 +21,13 @@ const RANGES_PER_TERM = 100;
 /** Maximum characters of a snippet before its first match, and in total. */
 const [SNIPPET_BEFORE, SNIPPET_CHARACTERS] = [40, 200];
 
+/** Apostrophes that Unicode classes as letters. They separate words, as the other apostrophes do. */
+const APOSTROPHE = "[\\u02b9-\\u02bf]";
 /**
  * Characters of scripts without spaces between words. Each is a unit, and the index contains bigrams. Korean
  * has spaces, but not before particles.
  */
-const UNSPACED =
-  "(?:(?=[\\p{L}\\p{N}])[\\p{scx=Han}\\p{scx=Hira}\\p{scx=Kana}\\p{scx=Bopo}\\p{scx=Hang}\\p{scx=Yiii}\\p{scx=Thai}\\p{scx=Laoo}\\p{scx=Khmr}\\p{scx=Mymr}\\p{scx=Tibt}])";
+const UNSPACED = `(?:(?!${APOSTROPHE})(?=[\\p{L}\\p{N}])[\\p{scx=Han}\\p{scx=Hira}\\p{scx=Kana}\\p{scx=Bopo}\\p{scx=Hang}\\p{scx=Yiii}\\p{scx=Thai}\\p{scx=Laoo}\\p{scx=Khmr}\\p{scx=Mymr}\\p{scx=Tibt}])`;
 /**
  * Includes marks, medial and final letters of decomposed Korean syllables, and voicing marks of half-width
  * kana.
@@ -34,17 +35,18 @@ const UNSPACED =
 const CLUSTER = `${UNSPACED}[\\p{M}\\u1160-\\u11ff\\uff9e\\uff9f]*`;
 const EMOJI = "\\p{RI}{2}|\\p{Extended_Pictographic}";
 // A sign at the end belongs to the word (C++, C#). Between two words, it separates them.
-const WORD = `(?:(?!${UNSPACED})[\\p{L}\\p{N}\\p{M}\\p{Cf}])+(?:[+#]+(?![\\p{L}\\p{N}]))?`;
+const WORD = `(?:(?!${UNSPACED}|${APOSTROPHE})[\\p{L}\\p{N}\\p{M}\\p{Cf}])+(?:[+#]+(?![\\p{L}\\p{N}]))?`;
 const UNITS = new RegExp(`(?<character>${CLUSTER})|(?<emoji>${EMOJI})|${WORD}`, "gu");
 const CLUSTERS = new RegExp(CLUSTER, "gu");
-const SEPARATORS = /[^\p{L}\p{N}\p{M}+#]+/u;
+const SEPARATORS = new RegExp(`(?:[^\\p{L}\\p{N}\\p{M}+#]|${APOSTROPHE})+`, "u");
 
 /**
  * Diacritics of Latin, Greek, Cyrillic, Hebrew and Arabic, which people often omit, and invisible
- * characters. Marks of other scripts are vowels.
+ * characters. Marks of other scripts are vowels. The circle of Thai and Lao is ignored because it begins a
+ * decomposed vowel, and would belong to the character before it.
  */
 const IGNORED =
-  /[\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u064b-\u065f\u0670]|[\u06d6-\u06ed]|[\u20d0-\u20ff]|[\ufe00-\ufe0f]|\u0640|\p{Cf}/gu;
+  /[\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u064b-\u065f\u0670]|[\u06d6-\u06ed]|[\u20d0-\u20ff]|[\ufe00-\ufe0f\u{e0100}-\u{e01ef}]|[\u0e4d\u0ecd]|\u0640|\p{Cf}/gu;
 const LETTERS: Readonly<Record<string, string>> = {
   æ: "ae",
   œ: "oe",
@@ -56,7 +58,17 @@ const LETTERS: Readonly<Record<string, string>> = {
   ħ: "h",
   ŧ: "t",
   ς: "σ",
+  ß: "ss",
+  // Arabic, Persian and Urdu keyboards write the same letters differently.
+  ک: "ك",
+  ی: "ي",
+  ى: "ي",
+  ہ: "ه",
+  ە: "ه",
+  ة: "ه",
+  ۃ: "ه",
 };
+const ARABIC_DIGITS = /[\u0660-\u0669\u06f0-\u06f9]/g;
 const OTHER_LETTERS = new RegExp(`[${Object.keys(LETTERS).join("")}]`, "g");
 
 /** Folds case, compatibility forms, accents and vowel points. */
@@ -67,10 +79,11 @@ function fold(text: string): string {
     text
       .normalize("NFKD")
       .replaceAll(IGNORED, "")
-      // Upper case first, which is the only way to fold ß and the dotless ı.
+      // Upper case first, which is the only way to fold the dotless ı.
       .toUpperCase()
       .toLowerCase()
       .replaceAll(OTHER_LETTERS, (letter) => LETTERS[letter] ?? letter)
+      .replaceAll(ARABIC_DIGITS, (digit) => String(digit.charCodeAt(0) & 15))
       .normalize("NFC")
   );
 }

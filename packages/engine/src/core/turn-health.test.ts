@@ -30,7 +30,7 @@ function seen(turn: Partial<TurnRecord>, more: Partial<SeenTurn> = {}): SeenTurn
     ...turn,
   };
   const lease = { owner: "a", takenAt: NOW - 1000, expiresAt: NOW + 9000 };
-  return { turn: record, lease, decideBy: null, ...more };
+  return { turn: record, lease, decideBy: null, finishReason: null, ...more };
 }
 
 const why = (turn: SeenTurn, changedAt = NOW - 1000): string | null => whyStuck(turn, changedAt, NOW, limits);

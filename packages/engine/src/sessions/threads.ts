@@ -264,7 +264,7 @@ export class Threads {
         ? []
         : store.sessions.messages(sessionId, span.after, span.length + 3, access, incarnation),
     ]);
-    const turn = found?.[0]?.turn;
+    const { turn, finishReason } = found?.[0] ?? {};
     if (turn?.number !== number) return null;
     const answers =
       messages === null || typeof messages === "string"
@@ -277,6 +277,7 @@ export class Threads {
       model,
       usage,
       failure,
+      isCut: state === "complete" && finishReason === "length",
       acceptedAt,
       endedAt,
       note: options.note ?? {},

@@ -32,6 +32,7 @@ interface SeenTurnRow extends TurnRow {
   readonly taken_at: number | null;
   readonly lease_expires_at: number | null;
   readonly decide_by: number | null;
+  readonly finish_reason: string | null;
 }
 
 /** A turn joined to its session, with prefixed columns. */
@@ -58,11 +59,14 @@ function turnColumns(prefix: string, on: On): string {
   const own = Object.keys(TURNS.columns).map((name) => `t.${name} AS ${prefix}${name}`);
   const decideBy = `SELECT max(a.expires_at) FROM actions a ${on.sqlite("INDEXED BY actions_pending")}
     WHERE a.session_key = t.session_key AND a.turn = t.number AND a.status = 'pending'`;
+  const finishReason = `SELECT st.finish_reason FROM steps st
+    WHERE st.session_key = t.session_key AND st.turn = t.number ORDER BY st.number DESC LIMIT 1`;
   const more = [
     `l.owner AS ${prefix}owner`,
     `l.taken_at AS ${prefix}taken_at`,
     `l.expires_at AS ${prefix}lease_expires_at`,
     `CASE WHEN t.state = 'waiting' THEN (${decideBy}) END AS ${prefix}decide_by`,
+    `(${finishReason}) AS ${prefix}finish_reason`,
   ];
   return [...own, ...more].join(", ");
 }
@@ -234,8 +238,9 @@ export function* seenByKeys(keys: readonly number[]) {
 
 function toSeenTurn(row: SeenTurnRow): SeenTurn {
   const { owner, taken_at: takenAt, lease_expires_at: expiresAt, decide_by: decideBy } = row;
+  const { finish_reason: finishReason } = row;
   const lease = owner === null || expiresAt === null ? null : { owner, takenAt, expiresAt };
-  return { turn: toTurn(row), lease, decideBy };
+  return { turn: toTurn(row), lease, decideBy, finishReason };
 }
 
 function toSeenSession(row: SeenSessionRow): SeenSession {

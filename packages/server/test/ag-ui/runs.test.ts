@@ -234,6 +234,26 @@ describe("a run", () => {
     expect(agent.messages.at(-1)).toMatchObject({ content: "Fine." });
   });
 
+  it("sends the results of calls that a new message cancels", async () => {
+    const { agent, say, types } = start();
+    const calling = say("Paint", { tools: [TOOL] });
+    (await service.model.next()).callTool("pick_colour", { of: "wall" }).finish("tool-calls");
+    await calling;
+    const next = say("Never mind", { tools: [TOOL] });
+    (await service.model.next()).say("Fine.").finish();
+    await next;
+    expect(types()).toEqual([
+      "RUN_STARTED",
+      "MESSAGES_SNAPSHOT",
+      "TEXT_MESSAGE_START",
+      "TEXT_MESSAGE_CONTENT",
+      "TEXT_MESSAGE_END",
+      "RUN_FINISHED",
+    ]);
+    const roles = agent.messages.map(({ role }) => role);
+    expect(roles).toEqual(["user", "assistant", "tool", "user", "assistant"]);
+  });
+
   it("waits for the results of all parallel calls before the next model call", async () => {
     const { agent, say, types } = start();
     const asked = say("pick two", { tools: [TOOL] });

@@ -62,6 +62,17 @@ describe("a chat completion", () => {
     });
   });
 
+  it.each([true, false])("reports an answer that the token limit cut off (stream: %s)", async (stream) => {
+    const { client, model } = service();
+    const body = { model: "default", max_tokens: 3, messages: [user("Count")] };
+    const answer = stream
+      ? client.chat.completions.stream(body).finalChatCompletion()
+      : client.chat.completions.create(body);
+    (await model.next()).say("1 2").finish("length");
+    // With a stream, the client throws for such an answer only if it must match a schema.
+    expect((await answer).choices).toMatchObject([{ finish_reason: "length", message: { content: "1 2" } }]);
+  });
+
   it("passes sampling parameters to the model", async () => {
     const { client, model } = service();
     const messages = [user("hello")];

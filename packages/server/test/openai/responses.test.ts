@@ -320,6 +320,23 @@ describe("a response", () => {
     });
   });
 
+  it("is incomplete if the token limit cut it off", async () => {
+    const { client, model } = service();
+    const stream = await client.responses.create({ model: "default", input: "hello", stream: true });
+    (await model.next()).say("1 2").finish("length");
+    const last = (await eventsOf(stream)).at(-1);
+    if (last?.type !== "response.incomplete") throw new Error(`The stream ended with ${last?.type}`);
+    expect(last.response).toMatchObject({
+      status: "incomplete",
+      incomplete_details: { reason: "max_output_tokens" },
+      completed_at: null,
+    });
+    expect(await client.responses.retrieve(last.response.id)).toMatchObject({
+      ...last.response,
+      output_text: "1 2",
+    });
+  });
+
   it("includes the model's reasoning", async () => {
     const { client, model } = service();
     const response = client.responses.create({ model: "default", input: "hello" });
@@ -423,6 +440,91 @@ describe("calls of client tools", () => {
     const next = client.responses.create({ ...body, input: outputs });
     (await model.next()).say("Sunny.").finish();
     expect((await next).output_text).toBe("Sunny.");
+  });
+
+  it("may be sent again, each with its output and items between them", async () => {
+    const { client, model } = service();
+    const asked = client.responses.create({ model: "default", input: "weather?", tools: TOOLS });
+    (await model.next())
+      .say("Let me look.")
+      .callTool("get_weather", { location: "Rome" })
+      .callTool("get_weather", { location: "Oslo" })
+      .finish("tool-calls");
+    const first = await asked;
+    const outputs = new Map([
+      ["Rome", "sunny"],
+      ["Oslo", "snow"],
+    ]);
+    const pairs = first.output.flatMap((item): OpenAI.Responses.ResponseInputItem[] => {
+      if (item.type !== "function_call") return [item as OpenAI.Responses.ResponseInputItem];
+      const { location } = JSON.parse(item.arguments) as { location: string };
+      const output = outputs.get(location)!;
+      const reasoning = { type: "reasoning" as const, id: `rs_${location}`, summary: [] };
+      return [reasoning, item, { type: "function_call_output" as const, call_id: item.call_id, output }];
+    });
+    const input = [{ role: "user" as const, content: "weather?" }, ...pairs];
+    const next = client.responses.create({ model: "default", input });
+    const second = await model.next();
+    expect(second.prompt.at(-1)).toMatch(/sunny.*snow/);
+    second.callTool("get_weather", { location: "Bern" }).finish("tool-calls");
+    const third = await next;
+    const [call] = third.output.filter((item) => item.type === "function_call");
+    const output = { type: "function_call_output" as const, call_id: call!.call_id, output: "fog" };
+    // Without `previous_response_id`, clients send all outputs of the turn again.
+    const last = client.responses.create({ model: "default", input: [...input, call!, output] });
+    (await model.next()).say("Cold.").finish();
+    expect(await last).toMatchObject({ output_text: "Cold.", previous_response_id: third.id });
+  });
+
+  it("may be answered together with another message", async () => {
+    const { client, model } = service();
+    const { id, call } = await called();
+    const output = { type: "function_call_output" as const, call_id: call.call_id, output: "sunny" };
+    const body = {
+      model: "default",
+      previous_response_id: id,
+      input: [call, output, { role: "user" as const, content: "In one word?" }],
+    };
+    const headers = { "Idempotency-Key": randomUUID() };
+    const next = client.responses.create(body, { headers });
+    (await model.next()).say("It is sunny.").finish();
+    const second = await model.next();
+    expect(second.prompt.slice(-3).join()).toMatch(/sunny.*It is sunny\..*In one word\?/);
+    second.say("Sun.").finish();
+    const response = await next;
+    expect(response.output_text).toBe("Sun.");
+    expect(await client.responses.create(body, { headers })).toEqual(response);
+  });
+
+  it.each([[[]], [[{ role: "user" as const, content: "In one word?" }]]])(
+    "must all be answered, also before %j",
+    async (more) => {
+      const { client, model } = service();
+      const asked = client.responses.create({ model: "default", input: "weather?", tools: TOOLS });
+      (await model.next())
+        .callTool("get_weather", { location: "Rome" })
+        .callTool("get_weather", { location: "Oslo" })
+        .finish("tool-calls");
+      const { id, output } = await asked;
+      const [call] = output.filter((item) => item.type === "function_call");
+      const answer = { type: "function_call_output" as const, call_id: call!.call_id, output: "sunny" };
+      const body = { model: "default", previous_response_id: id, input: [answer, ...more] };
+      expect(await refusalOf(client.responses.create(body))).toMatchObject({ status: 400, param: "input" });
+    },
+  );
+
+  it.each([
+    ["that the service did not make", () => ["call_abc"]],
+    ["of a deleted conversation", (deleted: string) => [deleted]],
+    ["of several conversations", (deleted: string, other: string) => [deleted, other]],
+  ])("are rejected with 400 if they have ids %s", async (_which, idsOf) => {
+    const { client } = service();
+    const [deleted, other] = [await called(), await called()];
+    await client.responses.delete(deleted.id);
+    const ids = idsOf(deleted.call.call_id, other.call.call_id);
+    const input = ids.map((id) => ({ type: "function_call_output" as const, call_id: id, output: "x" }));
+    const refusal = await refusalOf(client.responses.create({ model: "default", input }));
+    expect(refusal).toMatchObject({ status: 400, param: "input", message: expect.stringMatching(/call_id/) });
   });
 
   it("may have any text as output", async () => {

@@ -1184,7 +1184,13 @@ function seenTurn(document: SessionDocument, turn: TurnRecord): SeenTurn {
     .filter((action) => action.turn === turn.number)
     .map(({ expiresAt }) => expiresAt);
   const decideBy = turn.state === "waiting" && times.length > 0 ? Math.max(...times) : null;
-  return { turn, lease: turn.state === "running" && lease !== null ? ownedLease(lease) : null, decideBy };
+  const last = document.steps.findLast((step) => step.turn === turn.number);
+  return {
+    turn,
+    lease: turn.state === "running" && lease !== null ? ownedLease(lease) : null,
+    decideBy,
+    finishReason: last?.step.finishReason ?? null,
+  };
 }
 
 function ownedLease({ owner, takenAt, expiresAt }: NonNullable<SessionDocument["lease"]>) {

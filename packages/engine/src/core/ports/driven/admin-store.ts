@@ -10,6 +10,8 @@ export interface SeenTurn {
   readonly lease: (Lease & { readonly owner: string }) | null;
   /** Latest expiry of the turn's pending actions; `null` without any. */
   readonly decideBy: number | null;
+  /** Why the model ended the turn's last finished step; `null` before one. */
+  readonly finishReason: string | null;
 }
 
 export interface SeenSession {

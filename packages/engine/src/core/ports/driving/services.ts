@@ -135,6 +135,8 @@ export interface StoredTurn {
   readonly usage: TokenUsage;
   /** Code of its failure; `null` if it has not failed. */
   readonly failure: string | null;
+  /** True if the answer was cut off at the maximum of output tokens. */
+  readonly isCut: boolean;
   readonly acceptedAt: number;
   readonly endedAt: number | null;
   /** What the protocol remembered about the request; empty for nothing. */
