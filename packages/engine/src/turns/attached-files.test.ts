@@ -89,6 +89,50 @@ describe("a prompt", () => {
     expect(messages[1]).toMatchObject({ status: "complete", content: "I cannot see it." });
   });
 
+  it("describes only the files of earlier messages if the model then accepts the rest", async () => {
+    await start();
+    const first = await answerTo("look", [await upload(FILES.png, "huge.png")]);
+    first.say("A dot.").finish();
+    await expect.poll(async () => (await engine!.conversations.state({ session })).is_processing).toBe(false);
+    const second = await answerTo("and this?", [await upload(FILES.jpeg, "small.jpg")]);
+    second.fail(
+      refusal(400, "image dimensions exceed max allowed size for many-image requests: 2000 pixels"),
+    );
+    const third = await model.next();
+    expect(partsOf(third)).toMatchObject([
+      { type: "text", text: expect.stringContaining('"huge.png"') as string },
+      { type: "text", text: "look" },
+      { type: "file", filename: "small.jpg" },
+      { type: "text", text: "and this?" },
+    ]);
+    third.fail(refusal(400, "Could not process image"));
+    const fourth = await model.next();
+    expect(partsOf(fourth).filter(({ type }) => type === "file")).toEqual([]);
+    fourth.say("I cannot see it.").finish();
+    await expect.poll(async () => (await engine!.conversations.state({ session })).is_processing).toBe(false);
+  });
+
+  it("keeps text files and calls as they are if the model refuses images in unknown words", async () => {
+    await start(["calculator"]);
+    const ids = [await upload(FILES.png, "a.png"), await upload(Buffer.from("a,b"), "t.csv")];
+    const first = await answerTo("look", ids);
+    first.callTool("calculator", { expression: "1+1" }).finish("tool-calls");
+    (await model.next()).fail(refusal(400, "aspect ratio must be smaller than 200, got 1000.0"));
+    const third = await model.next();
+    expect(third.prompt.at(-1)).toMatch(/^tool: /);
+    third.say("Two.").finish();
+    await expect.poll(async () => (await engine!.conversations.state({ session })).is_processing).toBe(false);
+    const later = await answerTo("thanks");
+    expect(later.prompt.some((message) => message.startsWith("tool: "))).toBe(true);
+    expect(partsOf(later)).toMatchObject([
+      { type: "file", filename: "a.png" },
+      { type: "text", text: 'The file "t.csv":\n\na,b' },
+      { type: "text", text: "look" },
+      { type: "text", text: "thanks" },
+    ]);
+    later.finish();
+  });
+
   it("contains files of earlier messages", async () => {
     await start();
     const first = await answerTo("look", [await upload(FILES.png)]);
