@@ -25,19 +25,19 @@ export const SUMMARY_SHARE = 0.25;
  */
 const USED_SHARE = 0.5;
 
-/** Returns the history budget in bytes for a context window in tokens. */
-export function historyBudget(contextWindow: number, instructions: string): number {
-  return shareOf(contextWindow, PROMPT_SHARE, instructions);
+/** Returns the history budget in bytes for a context window in tokens, of which the tools need `toolBytes`. */
+export function historyBudget(contextWindow: number, instructions: string, toolBytes = 0): number {
+  return shareOf(contextWindow, PROMPT_SHARE, instructions, toolBytes);
 }
 
 /** Returns the size in bytes above which the history is summarized. */
-export function summaryThreshold(contextWindow: number, instructions: string): number {
-  return shareOf(contextWindow, SUMMARIZE_SHARE, instructions);
+export function summaryThreshold(contextWindow: number, instructions: string, toolBytes = 0): number {
+  return shareOf(contextWindow, SUMMARIZE_SHARE, instructions, toolBytes);
 }
 
-function shareOf(contextWindow: number, share: number, instructions: string): number {
+function shareOf(contextWindow: number, share: number, instructions: string, toolBytes: number): number {
   const bytes = Math.floor(contextWindow * share) * BYTES_PER_TOKEN;
-  return Math.max(0, bytes - Buffer.byteLength(instructions));
+  return Math.max(0, bytes - Buffer.byteLength(instructions) - toolBytes);
 }
 
 /** Returns the estimated tokens of a part of a prompt. */

@@ -295,7 +295,8 @@ class AgentLoop {
 
   /** Returns `null` if the turn must stop. */
   async #readHistory(instructions: string): Promise<HistoryWindow | null> {
-    const budget = historyBudget(this.#options.models.contextWindow(this.#turn.model), instructions);
+    const window = this.#options.models.contextWindow(this.#turn.model);
+    const budget = historyBudget(window, instructions, this.#offered.bytes);
     const { summarizes = false } = this.#options;
     let past = await this.#journal.history(budget, summarizes);
     if (past === null) return null;
@@ -309,8 +310,9 @@ class AgentLoop {
     const messages = past.flatMap(({ agentMessage, steered = [] }) => [...steered, agentMessage]);
     this.#callIds.push(...messages.flatMap((message) => message?.toolCalls.map(({ id }) => id) ?? []));
     this.#hasRejected = past.at(-1)?.steps.some((step) => splitRejection(step).rejection !== null) ?? false;
-    const window = this.#options.models.contextWindow(this.#turn.model);
-    this.#summaryThreshold = summarizes ? summaryThreshold(window, instructions) : Infinity;
+    this.#summaryThreshold = summarizes
+      ? summaryThreshold(window, instructions, this.#offered.bytes)
+      : Infinity;
     return this.#history;
   }
 
@@ -341,9 +343,11 @@ class AgentLoop {
     return await this.#fail(STEP_LIMIT);
   }
 
-  /** True if the history exceeds the threshold for a summary. */
-  get #wantsSummary(): boolean {
-    return (this.#history?.bytes ?? 0) > this.#summaryThreshold;
+  /** Budget for the summary of a history above the threshold, or that the provider refuses; `null` for others. */
+  get #summaryBudget(): number | null {
+    const { bytes = 0, budget = 0 } = this.#history ?? {};
+    const isShort = bytes <= Math.min(this.#summaryThreshold, budget);
+    return isShort || this.#summaryThreshold === Infinity ? null : budget;
   }
 
   /** The limits of an answer's arguments and outputs are those of one message. */
@@ -369,7 +373,7 @@ class AgentLoop {
     }
     const step = checked === null ? record : { ...record, data: checked.data };
     this.#history?.addStep(this.#turn.number, step, new Map());
-    return this.#ended(await this.#journal.complete(step, this.#wantsSummary), "complete");
+    return this.#ended(await this.#journal.complete(step, this.#summaryBudget), "complete");
   }
 
   /**
@@ -519,13 +523,13 @@ class AgentLoop {
 
   #ended(hasEnded: boolean, end: RunEnd): RunEnd {
     if (!hasEnded) return "stopped";
-    if (this.#wantsSummary) this.#options.onSummaryDue?.();
+    if (this.#summaryBudget !== null) this.#options.onSummaryDue?.();
     return end;
   }
 
   async #fail({ code, message }: TurnFailure, error: unknown = null): Promise<RunEnd> {
     this.#options.onFailure(code, error);
-    return this.#ended(await this.#journal.fail({ code, message }, this.#wantsSummary), "failed");
+    return this.#ended(await this.#journal.fail({ code, message }, this.#summaryBudget), "failed");
   }
 }
 
