@@ -10,8 +10,10 @@ import { createEngine, type Engine } from "../wiring/engine.ts";
 import { HistoryWindow } from "./history.ts";
 
 const RIG = "test/scripted";
+const OTHER = "test/other";
 let engine: Pick<Engine, "conversations" | "close"> | null = null;
 let model: ScriptedModel;
+let other: ScriptedModel;
 /** Ranges that were read from the file store. */
 const reads: (ByteRange | null)[] = [];
 const watchedFiles = defineFileStore({
@@ -32,12 +34,13 @@ afterEach(async () => await engine?.close());
 
 async function start(tools: readonly "calculator"[] = []) {
   model = new ScriptedModel();
+  other = new ScriptedModel();
   reads.length = 0;
   engine = await createEngine({
     plugins: [watchedFiles],
     files: { kind: "watched" },
-    models: { [RIG]: model },
-    apps: { default: { models: [RIG], utilityModel: "demo/assistant", tools } },
+    models: { [RIG]: model, [OTHER]: other },
+    apps: { default: { models: [RIG, OTHER], utilityModel: "demo/assistant", tools } },
   });
   return engine.conversations;
 }
@@ -67,6 +70,37 @@ describe("a prompt", () => {
       { type: "text", text: "look" },
     ]);
     call.finish("stop");
+  });
+
+  it("names a PDF as such, whatever its name", async () => {
+    await start();
+    const names = ["scan", "scan.png", "Scan.PDF"];
+    const ids: string[] = [];
+    for (const [index, name] of names.entries())
+      ids.push(await upload(Buffer.concat([FILES.pdf, Buffer.from([48 + index])]), name));
+    const call = await answerTo("look", ids);
+    expect(partsOf(call).slice(0, 3)).toMatchObject([
+      { mediaType: "application/pdf", filename: "scan.pdf" },
+      { mediaType: "application/pdf", filename: "scan.png.pdf" },
+      { mediaType: "application/pdf", filename: "Scan.PDF" },
+    ]);
+    call.finish();
+  });
+
+  it("contains the files of earlier messages for the next model, after one that took none", async () => {
+    await start();
+    const first = await answerTo("look", [await upload(FILES.png, "a.png")]);
+    first.fail(refusal(400, "messages[0]: unknown variant `image_url`, expected `text`"));
+    (await model.next()).say("I cannot see it.").finish();
+    await expect.poll(async () => (await engine!.conversations.state({ session })).is_processing).toBe(false);
+    await engine!.conversations.chat({ session, message: "and you?", model: OTHER });
+    const second = await other.next();
+    expect(partsOf(second)).toMatchObject([
+      { type: "file", filename: "a.png" },
+      { type: "text", text: "look" },
+      { type: "text", text: "and you?" },
+    ]);
+    second.finish();
   });
 
   it("describes a file that the model rejects, and the turn continues", async () => {

@@ -112,8 +112,10 @@ export async function readFiles(
 }
 
 function filePart({ name, media_type: mediaType }: Attachment, data: Uint8Array): JsonObject {
+  // OpenAI reads the type of a PDF from its name.
+  const filename = mediaType === "application/pdf" && !/\.pdf$/i.test(name) ? `${name}.pdf` : name;
   // The SDK accepts bytes in this part, which `JsonObject` does not allow.
-  return { type: "file", mediaType, filename: name, data } as unknown as JsonObject;
+  return { type: "file", mediaType, filename, data } as unknown as JsonObject;
 }
 
 /** `bytes` is the beginning of the file, up to the prompt's limit. */
