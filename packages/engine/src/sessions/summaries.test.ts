@@ -336,6 +336,38 @@ describe("the summary of a long history", () => {
     expect(await summaries()).toEqual([3]);
   });
 
+  it("gives way to the previous one, or to the messages, in forks and edits before its message", async () => {
+    (await filled()).say("<summary>Fruits.</summary>").finish();
+    await kept(3);
+    for (const word of ["damson", "elder", "fig"]) await answer(`Tell me of ${word}`, long(word));
+    (await next()).say("<summary>More fruits.</summary>").finish();
+    await kept(3, 6);
+    const { messages } = await service.snapshot(id);
+    const origin = id;
+    const forkThrough = async (place: number): Promise<string> => {
+      id = newId();
+      const target = { session: id, through: messages[place]!.id, admit: null };
+      await service.threads.fork(origin, target, ANONYMOUS, { spelling: id, admit: null });
+      return textOf(await answer("And now?", "Done."));
+    };
+    const later = await forkThrough(9);
+    expect(later.includes("More fruits.")).toBe(false);
+    expect([later.includes("Fruits."), later.includes("Tell me of date")]).toEqual([true, true]);
+    const earlier = await forkThrough(3);
+    expect([earlier.includes("Fruits."), earlier.includes("Tell me of apple")]).toEqual([false, true]);
+    id = origin;
+    await service.say(id, "Tell me of plums", { app: "shop", replaces: messages[8]!.id });
+    const turn = await next();
+    expect(textOf(turn).includes("More fruits.")).toBe(false);
+    expect([textOf(turn).includes("Fruits."), textOf(turn).includes("Tell me of date")]).toEqual([
+      true,
+      true,
+    ]);
+    turn.say("Plums.").finish();
+    await until(async () => !(await service.snapshot(id)).is_processing);
+    expect(await summaries()).toEqual([3]);
+  });
+
   it("is neither created nor used with `compaction: cut`", async () => {
     (await filled()).say("<summary>Fruits.</summary>").finish();
     await kept(3);
