@@ -71,8 +71,8 @@ export class Changes {
   readonly leases = new Map<number, Row | null>();
   /** When title jobs are due, by session; `null` for a job to delete. */
   readonly titles = new Map<number, number | null>();
-  /** Times of new summary jobs, by session. */
-  readonly summaries = new Map<number, number>();
+  /** Times and budgets of new summary jobs, by session. */
+  readonly summaries = new Map<number, readonly [at: number, budget: number]>();
   readonly usedKeys = new Map<string, Row>();
   readonly removed = new Set<number>();
   /** Ids of deleted sessions, with the time until which they count as deleted. */
@@ -130,7 +130,7 @@ export class Changes {
     else if (state.session.titleSource === "placeholder" && draft.session.titleSource !== "placeholder") {
       this.titles.set(key, null);
     }
-    if (draft.wantsSummary) this.summaries.set(key, draft.at);
+    if (draft.summaryBudget !== null) this.summaries.set(key, [draft.at, draft.summaryBudget]);
   }
 
   #merge(key: number, turn: number, into: number): void {
@@ -207,7 +207,7 @@ const deleteTitleJobs = prepareDelete("title_jobs", OF_SESSION);
 
 const addSummaryJobs = prepareInsert(
   "summary_jobs",
-  { session_key: "bigint", due_at: "bigint", attempts: "integer" },
+  { session_key: "bigint", due_at: "bigint", attempts: "integer", budget: "bigint" },
   "(session_key) DO NOTHING",
 );
 
@@ -391,7 +391,7 @@ function writesOfDuties(changes: Changes): readonly Write[] {
   return [
     deleteTitleJobs(titles.flatMap(([key, dueAt]) => (dueAt === null ? [[key]] : []))),
     addTitleJobs(titles.flatMap(([key, dueAt]) => (dueAt === null ? [] : [[key, dueAt]]))),
-    addSummaryJobs(Array.from(changes.summaries, ([key, at]) => [key, at, 0])),
+    addSummaryJobs(Array.from(changes.summaries, ([key, [at, budget]]) => [key, at, 0, budget])),
     rememberKeys([...changes.usedKeys.values()]),
   ];
 }

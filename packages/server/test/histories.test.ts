@@ -152,10 +152,15 @@ const turn = fc.record({
   missing: fc.nat(2),
   result: fc.constantFrom<JsonValue>("4", "", null, { a: [1] }, 7),
   rest: oddText,
+  summary: fc.option(fc.constantFrom("They spoke of tea.", "Goal: order tea.\n\n1. Left to do: pay."), {
+    freq: 4,
+  }),
 });
 const conversation = fc.record({
   turns: fc.array(turn, { minLength: 1, maxLength: 6 }),
   budget: fc.oneof(fc.constant(1_000_000), fc.nat(4_000)),
+  /** Number of refusals of the prompt as too long. */
+  refusals: fc.oneof(fc.constant(0), fc.nat(3)),
 });
 
 type Value<A> = A extends fc.Arbitrary<infer T> ? T : never;
@@ -230,15 +235,23 @@ function storedTurn(spec: TurnSpec, number: number, rig: string, isLast: boolean
               is_error: false,
               duration_ms: 1,
             })),
+            ...(spec.summary !== null &&
+              !isLast && { summary: { text: spec.summary, tokensBefore: 2, tokensAfter: 1, at: 0 } }),
           },
     steps: spec.hasAnswer || isLast ? steps : [],
   };
 }
 
-function messagesFor(rig: string, { turns, budget }: Conversation, form: PromptForm): ModelMessage[] {
+function messagesFor(
+  rig: string,
+  { turns, budget, refusals }: Conversation,
+  form: PromptForm,
+): ModelMessage[] {
   const rules = catalog.promptRules(rig);
   const stored = turns.map((spec, index) => storedTurn(spec, index + 1, rig, index === turns.length - 1));
-  return promptOf(new HistoryWindow(stored, rules, budget).entries(), rules, form);
+  const history = new HistoryWindow(stored, rules, budget, true);
+  for (let refusal = 0; refusal < refusals; refusal += 1) history.shrink();
+  return promptOf(history.entries(), rules, form);
 }
 
 describe.each(FAMILIES)("the history sent to $rig", ({ rig, problems }) => {

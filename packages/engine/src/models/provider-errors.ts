@@ -269,7 +269,7 @@ function refusesTools(text: string): boolean {
 
 /** Returns true if the model or its server does not take a file, such as an image. */
 function refusesFiles(text: string): boolean {
-  return /(?:image|audio|file|pdf|document|vision|multi-?modal|media)(?:s|_url)?[^.\n]{0,60}(?:not (?:be )?(?:support|allow|enabl|accept)|unsupported|exceeds|too (?:large|big|many)|could not|invalid)|(?:not support|unsupported|not a|invalid|no endpoints found that support|unknown variant|could not process|at most \d+)[^.\n]{0,60}(?:image|audio|file part|pdf|vision|multi-?modal|media type)|\bmmproj\b|content must be a string/.test(
+  return /(?:image|audio|file|pdf|document|vision|multi-?modal|media)(?:s|_url)?[^.\n]{0,60}(?:not (?:be )?(?:support|allow|enabl|accept)|unsupported|exceeds?\b|too (?:large|big|many)|could not|(?:not |in)valid|password)|(?:not support|unsupported|not a|invalid|no endpoints found that support|unknown variant|at most \d+|(?:can ?not|could not|unable to|failed to) (?:decode|download|fetch|identify|load|open|parse|process|read))[^.\n]{0,60}(?:image|audio|file part|pdf|vision|multi-?modal|media type)|\bmmproj\b|content must be a string/.test(
     text,
   );
 }

@@ -92,6 +92,22 @@ describe("failure of a single provider", () => {
     expect(await fail(rig)).toMatchObject(tooLong);
   });
 
+  it.each<[string, Rig, number, string]>([
+    ["PIL behind vLLM", "local/llama3.2", 500, "cannot identify image file <_io.BytesIO object at 0x7f>"],
+    ["llama.cpp", "local/llama3.2", 500, "failed to load image or audio file"],
+    ["Google", "google/gemini-2.5-flash", 400, "Unable to process input image. Please retry."],
+    [
+      "Anthropic",
+      "anthropic/claude-sonnet-4-5",
+      400,
+      "messages.9.content.2.image.source.base64.data: At least one of the image dimensions exceed max allowed size for many-image requests: 2000 pixels",
+    ],
+    ["Anthropic, a PDF", "anthropic/claude-sonnet-4-5", 400, "The PDF specified is password protected."],
+  ])("is a file that the model does not read: %s", async (_case, rig, status, message) => {
+    server.answer = answerJson(status, { error: { message } });
+    expect(await fail(rig)).toMatchObject({ code: "model_error", retryable: false, refusesFiles: true });
+  });
+
   it("recognizes Google's 400 for an invalid key", async () => {
     const details = [{ "@type": "type.googleapis.com/google.rpc.ErrorInfo", reason: "API_KEY_INVALID" }];
     server.answer = answerJson(400, {

@@ -23,7 +23,7 @@ let clock: ManualClock;
 
 const adjust = (config: Config): Config => {
   const app = config.apps["default"]!;
-  const tools = { ...app.tools, approvals: { calculator: "always" as const } };
+  const tools = { ...app.tools, approvals: { calculator: "always" as const }, allowsClientTools: true };
   const shop = { ...app, models: [MODEL], utilityModel: MODEL, tools, ...settings };
   return { ...config, apps: { default: app, ...(!isGone && { shop }) } };
 };
@@ -134,6 +134,47 @@ describe("the summary of a long history", () => {
     const most = { userState: { notes: "x".repeat(8_000) }, options: { instructions: "x".repeat(32_700) } };
     const many = textOf(await answer("And now?", "Done.", most));
     expect([many.includes("Fruits."), many.includes("Tell me of berry")]).toEqual([false, true]);
+  });
+
+  it("leaves room for the tools of the turn, as prompts do", async () => {
+    const text = "Looks up orders. ".repeat(220);
+    const tools = Object.fromEntries(
+      Array.from({ length: 14 }, (_, index) => [
+        `orders_${index}`,
+        { description: text, inputSchema: { type: "object" } },
+      ]),
+    );
+    const more = { options: { clientTools: tools } };
+    const sizeOf = ({ options: { prompt, tools: sent } }: ScriptedCall) =>
+      Buffer.byteLength(JSON.stringify([prompt, sent]));
+    for (const word of FRUITS.slice(0, 2)) await answer(`Tell me of ${word}`, long(word, 9_000), more);
+    const summary = await next();
+    expect(isSummary(summary)).toBe(true);
+    const calls = [await answer("Tell me of cherry", long("cherry", 9_000), more)];
+    summary.say("<summary>Fruits.</summary>").finish();
+    await kept(2);
+    calls.push(await answer("And now?", "Done.", more));
+    expect(textOf(calls[1]!).includes("Fruits.")).toBe(true);
+    for (const call of calls) expect(sizeOf(call)).toBeLessThan(74_000);
+  });
+
+  it("is created for a history that the provider refuses as too long, and fits what it accepts", async () => {
+    const refuse = (call: ScriptedCall) => call.fail({ type: "error", message: "prompt is too long" });
+    for (const word of FRUITS.slice(0, 3)) await answer(`Tell me of ${word}`, long(word, 9_000));
+    await service.say(id, "Tell me of date", { app: "shop" });
+    refuse(await next());
+    const shorter = await next();
+    expect(textOf(shorter).includes("Tell me of apple")).toBe(false);
+    shorter.say(long("date", 9_000)).finish();
+    const summary = await next();
+    expect(isSummary(summary)).toBe(true);
+    expect(textOf(summary).includes("Tell me of apple")).toBe(true);
+    summary.say("<summary>Fruits.</summary>").finish();
+    await until(async () => (await summaries()).length === 1);
+    const call = await answer("And now?", "Done.");
+    expect(textOf(call).includes("Fruits.")).toBe(true);
+    expect(Buffer.byteLength(JSON.stringify(call.prompt))).toBeLessThan(14_000);
+    expect(service.model.waitingCalls).toBe(0);
   });
 
   it("does not delay later turns, whose prompts are truncated until it exists", async () => {
@@ -290,6 +331,38 @@ describe("the summary of a long history", () => {
     await service.say(id, "Tell me of plums", { app: "shop", replaces: messages[6]!.id });
     const turn = await next();
     expect(turn.prompt.join()).toContain("Fruits.");
+    turn.say("Plums.").finish();
+    await until(async () => !(await service.snapshot(id)).is_processing);
+    expect(await summaries()).toEqual([3]);
+  });
+
+  it("gives way to the previous one, or to the messages, in forks and edits before its message", async () => {
+    (await filled()).say("<summary>Fruits.</summary>").finish();
+    await kept(3);
+    for (const word of ["damson", "elder", "fig"]) await answer(`Tell me of ${word}`, long(word));
+    (await next()).say("<summary>More fruits.</summary>").finish();
+    await kept(3, 6);
+    const { messages } = await service.snapshot(id);
+    const origin = id;
+    const forkThrough = async (place: number): Promise<string> => {
+      id = newId();
+      const target = { session: id, through: messages[place]!.id, admit: null };
+      await service.threads.fork(origin, target, ANONYMOUS, { spelling: id, admit: null });
+      return textOf(await answer("And now?", "Done."));
+    };
+    const later = await forkThrough(9);
+    expect(later.includes("More fruits.")).toBe(false);
+    expect([later.includes("Fruits."), later.includes("Tell me of date")]).toEqual([true, true]);
+    const earlier = await forkThrough(3);
+    expect([earlier.includes("Fruits."), earlier.includes("Tell me of apple")]).toEqual([false, true]);
+    id = origin;
+    await service.say(id, "Tell me of plums", { app: "shop", replaces: messages[8]!.id });
+    const turn = await next();
+    expect(textOf(turn).includes("More fruits.")).toBe(false);
+    expect([textOf(turn).includes("Fruits."), textOf(turn).includes("Tell me of date")]).toEqual([
+      true,
+      true,
+    ]);
     turn.say("Plums.").finish();
     await until(async () => !(await service.snapshot(id)).is_processing);
     expect(await summaries()).toEqual([3]);

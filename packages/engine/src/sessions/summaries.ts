@@ -130,12 +130,17 @@ export class Summaries {
     if (app === null || app.compaction !== "summary" || job.attempts > RETRY_MS.length + 1) return "done";
     const rig = utilityRigOf(app, job.utilityModel);
     if (models.isDemo(rig)) return "done";
-    const budget = historyBudget(models.contextWindow(job.model), app.instructions ?? "");
+    // The model may have changed since the job was stored.
+    const budget = Math.min(
+      job.budget,
+      historyBudget(models.contextWindow(job.model), app.instructions ?? ""),
+    );
     const read = Math.min(READ_BUDGETS * budget, MAX_READ);
     const turns = await store.turns.ended(job.sessionId, job.incarnation, read);
     const rules = models.promptRules(job.model);
     const inputBytes = historyBudget(models.contextWindow(rig), SUMMARY_INSTRUCTIONS);
-    const plan = turns === null ? null : planSummary(turns, { rules, budget, inputBytes });
+    const plan =
+      turns === null ? null : planSummary(turns, { rules, budget, inputBytes, attempt: job.attempts });
     if (plan === null) return "done";
     const answer = await this.#ask(rig, plan);
     if (answer === null) return "failed";

@@ -218,14 +218,14 @@ export class StoredTurnJournal implements TurnJournal {
     return await this.#progress({ kind: "toolResult", target: this.#target, input: { outcome, starts } });
   }
 
-  async complete(step: NewStep, summarize = false): Promise<boolean> {
+  async complete(step: NewStep, summaryBudget: number | null = null): Promise<boolean> {
     await this.#endStep(step.text);
-    return await this.#end({ kind: "complete", target: this.#target, input: { step, summarize } });
+    return await this.#end({ kind: "complete", target: this.#target, input: { step, summaryBudget } });
   }
 
-  async fail(failure: TurnFailure, summarize = false): Promise<boolean> {
+  async fail(failure: TurnFailure, summaryBudget: number | null = null): Promise<boolean> {
     await this.#endStep(this.#stepText);
-    const input = { text: this.#finished, failure, summarize };
+    const input = { text: this.#finished, failure, summaryBudget };
     return await this.#end({ kind: "fail", target: this.#target, input });
   }
 

@@ -15,7 +15,7 @@ const lend = prepare<[number, readonly number[]]>(
   (on) => `UPDATE title_jobs SET due_at = $1 WHERE session_key ${inList(on, "$2", "bigint")}`,
 );
 const dueSummaries = prepare<[number, number], SummaryRow>(
-  (on) => `SELECT s.key, s.id, s.life, s.app, s.model, s.utility_model, j.attempts
+  (on) => `SELECT s.key, s.id, s.life, s.app, s.model, s.utility_model, j.attempts, j.budget
    FROM summary_jobs j ${on.sqlite("CROSS")} JOIN sessions s ON s.key = j.session_key
    WHERE j.due_at <= $1 ORDER BY j.due_at LIMIT $2 ${on.postgres("FOR UPDATE OF j SKIP LOCKED")}`,
 );

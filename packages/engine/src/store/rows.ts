@@ -69,6 +69,7 @@ export interface TitleRow {
 export interface SummaryRow extends Omit<TitleRow, "text" | "turn"> {
   readonly model: string;
   readonly attempts: number;
+  readonly budget: number;
 }
 
 /** `at` is the time on the store's clock. */
@@ -141,7 +142,7 @@ export function toTitleJob(row: TitleRow): TitleJob {
 export function toSummaryJob(row: SummaryRow): SummaryJob {
   const { key: sessionKey, id: sessionId, life: incarnation, model, utility_model: utilityModel } = row;
   const session = { sessionId, sessionKey, incarnation, app: appOf(row) };
-  return { ...session, model, utilityModel, attempts: row.attempts + 1 };
+  return { ...session, model, utilityModel, budget: row.budget, attempts: row.attempts + 1 };
 }
 
 export interface KeyRow {

@@ -10,8 +10,10 @@ import { createEngine, type Engine } from "../wiring/engine.ts";
 import { HistoryWindow } from "./history.ts";
 
 const RIG = "test/scripted";
+const OTHER = "test/other";
 let engine: Pick<Engine, "conversations" | "close"> | null = null;
 let model: ScriptedModel;
+let other: ScriptedModel;
 /** Ranges that were read from the file store. */
 const reads: (ByteRange | null)[] = [];
 const watchedFiles = defineFileStore({
@@ -32,12 +34,13 @@ afterEach(async () => await engine?.close());
 
 async function start(tools: readonly "calculator"[] = []) {
   model = new ScriptedModel();
+  other = new ScriptedModel();
   reads.length = 0;
   engine = await createEngine({
     plugins: [watchedFiles],
     files: { kind: "watched" },
-    models: { [RIG]: model },
-    apps: { default: { models: [RIG], utilityModel: "demo/assistant", tools } },
+    models: { [RIG]: model, [OTHER]: other },
+    apps: { default: { models: [RIG, OTHER], utilityModel: "demo/assistant", tools } },
   });
   return engine.conversations;
 }
@@ -69,6 +72,37 @@ describe("a prompt", () => {
     call.finish("stop");
   });
 
+  it("names a PDF as such, whatever its name", async () => {
+    await start();
+    const names = ["scan", "scan.png", "Scan.PDF"];
+    const ids: string[] = [];
+    for (const [index, name] of names.entries())
+      ids.push(await upload(Buffer.concat([FILES.pdf, Buffer.from([48 + index])]), name));
+    const call = await answerTo("look", ids);
+    expect(partsOf(call).slice(0, 3)).toMatchObject([
+      { mediaType: "application/pdf", filename: "scan.pdf" },
+      { mediaType: "application/pdf", filename: "scan.png.pdf" },
+      { mediaType: "application/pdf", filename: "Scan.PDF" },
+    ]);
+    call.finish();
+  });
+
+  it("contains the files of earlier messages for the next model, after one that took none", async () => {
+    await start();
+    const first = await answerTo("look", [await upload(FILES.png, "a.png")]);
+    first.fail(refusal(400, "messages[0]: unknown variant `image_url`, expected `text`"));
+    (await model.next()).say("I cannot see it.").finish();
+    await expect.poll(async () => (await engine!.conversations.state({ session })).is_processing).toBe(false);
+    await engine!.conversations.chat({ session, message: "and you?", model: OTHER });
+    const second = await other.next();
+    expect(partsOf(second)).toMatchObject([
+      { type: "file", filename: "a.png" },
+      { type: "text", text: "look" },
+      { type: "text", text: "and you?" },
+    ]);
+    second.finish();
+  });
+
   it("describes a file that the model rejects, and the turn continues", async () => {
     await start();
     const first = await answerTo("look", [await upload(FILES.png, "a.png")]);
@@ -87,6 +121,50 @@ describe("a prompt", () => {
     await expect.poll(async () => (await engine!.conversations.state({ session })).is_processing).toBe(false);
     const { messages } = await engine!.conversations.state({ session });
     expect(messages[1]).toMatchObject({ status: "complete", content: "I cannot see it." });
+  });
+
+  it("describes only the files of earlier messages if the model then accepts the rest", async () => {
+    await start();
+    const first = await answerTo("look", [await upload(FILES.png, "huge.png")]);
+    first.say("A dot.").finish();
+    await expect.poll(async () => (await engine!.conversations.state({ session })).is_processing).toBe(false);
+    const second = await answerTo("and this?", [await upload(FILES.jpeg, "small.jpg")]);
+    second.fail(
+      refusal(400, "image dimensions exceed max allowed size for many-image requests: 2000 pixels"),
+    );
+    const third = await model.next();
+    expect(partsOf(third)).toMatchObject([
+      { type: "text", text: expect.stringContaining('"huge.png"') as string },
+      { type: "text", text: "look" },
+      { type: "file", filename: "small.jpg" },
+      { type: "text", text: "and this?" },
+    ]);
+    third.fail(refusal(400, "Could not process image"));
+    const fourth = await model.next();
+    expect(partsOf(fourth).filter(({ type }) => type === "file")).toEqual([]);
+    fourth.say("I cannot see it.").finish();
+    await expect.poll(async () => (await engine!.conversations.state({ session })).is_processing).toBe(false);
+  });
+
+  it("keeps text files and calls as they are if the model refuses images in unknown words", async () => {
+    await start(["calculator"]);
+    const ids = [await upload(FILES.png, "a.png"), await upload(Buffer.from("a,b"), "t.csv")];
+    const first = await answerTo("look", ids);
+    first.callTool("calculator", { expression: "1+1" }).finish("tool-calls");
+    (await model.next()).fail(refusal(400, "aspect ratio must be smaller than 200, got 1000.0"));
+    const third = await model.next();
+    expect(third.prompt.at(-1)).toMatch(/^tool: /);
+    third.say("Two.").finish();
+    await expect.poll(async () => (await engine!.conversations.state({ session })).is_processing).toBe(false);
+    const later = await answerTo("thanks");
+    expect(later.prompt.some((message) => message.startsWith("tool: "))).toBe(true);
+    expect(partsOf(later)).toMatchObject([
+      { type: "file", filename: "a.png" },
+      { type: "text", text: 'The file "t.csv":\n\na,b' },
+      { type: "text", text: "look" },
+      { type: "text", text: "thanks" },
+    ]);
+    later.finish();
   });
 
   it("contains files of earlier messages", async () => {

@@ -70,10 +70,13 @@ export async function readFiles(
     sessionId,
     rules,
     promptBytes,
+    isLatestOnly = false,
   }: {
     readonly sessionId: string;
     readonly rules: PromptRules;
     readonly promptBytes: number;
+    /** True to replace the files of all messages but the last one by notes. */
+    readonly isLatestOnly?: boolean;
   },
   reader: FileReader,
 ): Promise<PartOfFile> {
@@ -81,7 +84,7 @@ export async function readFiles(
   for (const file of messages.flat()) if (!firsts.has(file.sha256)) firsts.set(file.sha256, file);
   const parts = new Map<Attachment, JsonObject>();
   let left = REQUEST_BYTES;
-  for (const files of messages.toReversed()) {
+  for (const files of messages.slice(isLatestOnly ? -1 : 0).toReversed()) {
     const most = textLimit(files, promptBytes);
     for (const file of files) {
       const first = firsts.get(file.sha256) ?? file;
@@ -109,8 +112,10 @@ export async function readFiles(
 }
 
 function filePart({ name, media_type: mediaType }: Attachment, data: Uint8Array): JsonObject {
+  // OpenAI reads the type of a PDF from its name.
+  const filename = mediaType === "application/pdf" && !/\.pdf$/i.test(name) ? `${name}.pdf` : name;
   // The SDK accepts bytes in this part, which `JsonObject` does not allow.
-  return { type: "file", mediaType, filename: name, data } as unknown as JsonObject;
+  return { type: "file", mediaType, filename, data } as unknown as JsonObject;
 }
 
 /** `bytes` is the beginning of the file, up to the prompt's limit. */

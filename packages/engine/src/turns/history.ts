@@ -25,19 +25,19 @@ export const SUMMARY_SHARE = 0.25;
  */
 const USED_SHARE = 0.5;
 
-/** Returns the history budget in bytes for a context window in tokens. */
-export function historyBudget(contextWindow: number, instructions: string): number {
-  return shareOf(contextWindow, PROMPT_SHARE, instructions);
+/** Returns the history budget in bytes for a context window in tokens, of which the tools need `toolBytes`. */
+export function historyBudget(contextWindow: number, instructions: string, toolBytes = 0): number {
+  return shareOf(contextWindow, PROMPT_SHARE, instructions, toolBytes);
 }
 
 /** Returns the size in bytes above which the history is summarized. */
-export function summaryThreshold(contextWindow: number, instructions: string): number {
-  return shareOf(contextWindow, SUMMARIZE_SHARE, instructions);
+export function summaryThreshold(contextWindow: number, instructions: string, toolBytes = 0): number {
+  return shareOf(contextWindow, SUMMARIZE_SHARE, instructions, toolBytes);
 }
 
-function shareOf(contextWindow: number, share: number, instructions: string): number {
+function shareOf(contextWindow: number, share: number, instructions: string, toolBytes: number): number {
   const bytes = Math.floor(contextWindow * share) * BYTES_PER_TOKEN;
-  return Math.max(0, bytes - Buffer.byteLength(instructions));
+  return Math.max(0, bytes - Buffer.byteLength(instructions) - toolBytes);
 }
 
 /** Returns the estimated tokens of a part of a prompt. */
@@ -59,7 +59,7 @@ export class HistoryWindow {
   readonly #summary: Block | null;
   /** True if the newest summary is too large for the budget. */
   readonly hasUnusedSummary: boolean;
-  readonly #budget: number;
+  #budget: number;
   readonly #rules: PromptRules;
 
   /**
@@ -93,6 +93,18 @@ export class HistoryWindow {
     return this.turnBytes.reduce((sum, bytes) => sum + bytes, this.summaryBytes);
   }
 
+  /** Size in bytes to which the history is cut. */
+  get budget(): number {
+    return this.#budget;
+  }
+
+  /** Halves the entries, for a provider that refuses them as too long. Returns false if they cannot be fewer. */
+  shrink(): boolean {
+    const kept = this.#kept();
+    this.#budget = Math.floor(sumOf(kept) / 2);
+    return this.#kept().length < kept.length;
+  }
+
   /** Appends a finished step of the running turn. */
   addStep(turn: number, step: Pick<StepRecord, "number" | "parts">, results: ToolResults): void {
     this.#turns.at(-1)?.push(this.#blockOf(stepEntry(turn, step, results)));
@@ -110,6 +122,10 @@ export class HistoryWindow {
    * steps of the last turn if that alone is too large.
    */
   entries(): Entry[] {
+    return this.#kept().map(({ entry }) => entry);
+  }
+
+  #kept(): Block[] {
     const kept: Block[] = [];
     let bytes = this.summaryBytes;
     for (const [age, blocks] of this.#turns.toReversed().entries()) {
@@ -119,7 +135,7 @@ export class HistoryWindow {
       bytes += size;
     }
     if (this.#summary !== null) kept.unshift(this.#summary);
-    return kept.map(({ entry }) => entry);
+    return kept;
   }
 }
 

@@ -60,8 +60,8 @@ export interface TurnJournal {
   startCalls(callIds: readonly string[]): Promise<boolean>;
   /** Stores a result and, in the same write, the start of the calls that take the freed slot. */
   toolResult(outcome: ToolOutcomeInput, starts?: readonly string[]): Promise<boolean>;
-  /** Stores the last step and completes the turn. `summarize` stores a summary job. */
-  complete(step: NewStep, summarize?: boolean): Promise<boolean>;
+  /** Stores the last step and completes the turn. `summaryBudget` stores a summary job. */
+  complete(step: NewStep, summaryBudget?: number | null): Promise<boolean>;
   /** Fails the turn, and keeps its text so far. */
-  fail(failure: TurnFailure, summarize?: boolean): Promise<boolean>;
+  fail(failure: TurnFailure, summaryBudget?: number | null): Promise<boolean>;
 }

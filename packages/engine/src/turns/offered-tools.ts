@@ -30,6 +30,8 @@ const SMALL_WORK = 50_000;
 
 export interface OfferedTools {
   readonly definitions: readonly OfferedTool[];
+  /** Estimated size of the definitions in a request, in bytes. */
+  readonly bytes: number;
   readonly omitted: readonly OmittedTool[];
   /** Maps a model's call back to the tool's own name and schema. */
   restore(name: string, input: JsonValue): { readonly name: string; readonly input: JsonValue };
@@ -73,6 +75,7 @@ export function offerTools(all: readonly ToolDefinition[], rules: ToolRules): Of
     });
   return {
     definitions: Object.freeze(definitions),
+    bytes: definitions.reduce((sum, one) => sum + Buffer.byteLength(JSON.stringify(one)), 0),
     omitted,
     restore(name, input) {
       const offered = byOffered.get(name);

@@ -3,6 +3,7 @@
 
 import { isDeepStrictEqual } from "node:util";
 import type { LanguageModelV4 } from "@ai-sdk/provider";
+import type { Attachment } from "@colloquy/protocol";
 import type { ModelMessage } from "ai";
 import { TOO_MANY_CALLS } from "../core/commands/step-with-calls.ts";
 import { OutputBudget, type StepCall, type ToolCallRecord, waitsForPerson } from "../core/message.ts";
@@ -26,7 +27,7 @@ import { historyBudget, HistoryWindow, instructionsFor, summaryThreshold } from 
 import type { TurnJournal, TurnJournals, WorkQueue } from "./journal.ts";
 import { type ModelCaller, type ModelStep, retryModel } from "./model-step.ts";
 import type { OfferedTools } from "./offered-tools.ts";
-import { acceptedForm, type Entry, noteOrigin, type PromptForm, promptOf } from "./prompt.ts";
+import { acceptedForm, noteOrigin, type PromptForm, promptOf } from "./prompt.ts";
 import { TurnDeadline, type TurnLimits } from "./running-turns.ts";
 import { argumentBytes } from "./step-content.ts";
 import { checkAnswer, splitRejection } from "./structured-answer.ts";
@@ -56,7 +57,7 @@ export interface RunOptions {
   readonly onSummaryDue?: (() => void) | undefined;
   /** Called with the usage of each finished step. */
   readonly onUsage: (usage: TokenUsage) => void;
-  /** Called with the provider's error if it rejects the conversation, before the retry with a plain form. */
+  /** Called with the provider's error if it rejects the conversation, before each retry with another prompt. */
   readonly onRefusedHistory: (error: unknown) => void;
   /** Called with the code of a failure and the model's error, for the operator, before the user sees the failure. */
   readonly onFailure: (code: string, error: unknown) => void;
@@ -142,7 +143,10 @@ export class TurnRunner {
                 onRefusedHistory: (error) => {
                   metrics.historyRefused();
                   const fields = failureFields(turn, "history_refused", models.failureFacts(error));
-                  logger.warn(fields, "a provider refused the conversation; trying a plain form of it");
+                  logger.warn(
+                    fields,
+                    "a provider refused the conversation; trying a shorter or plainer form of it",
+                  );
                 },
                 onFailure: (code, error) =>
                   logger.warn(failureFields(turn, code, models.failureFacts(error)), "a turn failed"),
@@ -203,6 +207,21 @@ interface EndedStep {
   readonly results: ToolResults;
 }
 
+interface Prompt {
+  readonly form: PromptForm;
+  /** Number of messages with files; 0 if all files are described. */
+  readonly withFiles: number;
+  readonly messages: readonly ModelMessage[];
+}
+
+/** Returns true if a message has a file that is not sent as text. */
+function hasBinary(messages: readonly ModelMessage[]): boolean {
+  return messages.some(
+    ({ role, content }) =>
+      role === "user" && typeof content !== "string" && content.some(({ type }) => type === "file"),
+  );
+}
+
 /** Shared by all turns, because the model caller uses the array as a cache key. */
 const NO_TOOLS: TurnTools["definitions"] = [];
 
@@ -224,10 +243,8 @@ class AgentLoop {
   #hasRejected = false;
   /** Prompt form that the provider accepts. */
   #form: PromptForm = "native";
-  /** False once the provider has refused the files of the conversation in this turn. */
-  #takesFiles = true;
-  /** Budget of the history, in bytes. */
-  #budget = 0;
+  /** Messages whose files the provider accepts in this turn. The files of others are described. */
+  #takenFiles: "all" | "latest" | "none" = "all";
   /** `null` until the history is read. */
   #history: HistoryWindow | null = null;
   /** Size in bytes above which the history is summarized. */
@@ -278,8 +295,8 @@ class AgentLoop {
 
   /** Returns `null` if the turn must stop. */
   async #readHistory(instructions: string): Promise<HistoryWindow | null> {
-    const budget = historyBudget(this.#options.models.contextWindow(this.#turn.model), instructions);
-    this.#budget = budget;
+    const window = this.#options.models.contextWindow(this.#turn.model);
+    const budget = historyBudget(window, instructions, this.#offered.bytes);
     const { summarizes = false } = this.#options;
     let past = await this.#journal.history(budget, summarizes);
     if (past === null) return null;
@@ -293,8 +310,9 @@ class AgentLoop {
     const messages = past.flatMap(({ agentMessage, steered = [] }) => [...steered, agentMessage]);
     this.#callIds.push(...messages.flatMap((message) => message?.toolCalls.map(({ id }) => id) ?? []));
     this.#hasRejected = past.at(-1)?.steps.some((step) => splitRejection(step).rejection !== null) ?? false;
-    const window = this.#options.models.contextWindow(this.#turn.model);
-    this.#summaryThreshold = summarizes ? summaryThreshold(window, instructions) : Infinity;
+    this.#summaryThreshold = summarizes
+      ? summaryThreshold(window, instructions, this.#offered.bytes)
+      : Infinity;
     return this.#history;
   }
 
@@ -325,9 +343,11 @@ class AgentLoop {
     return await this.#fail(STEP_LIMIT);
   }
 
-  /** True if the history exceeds the threshold for a summary. */
-  get #wantsSummary(): boolean {
-    return (this.#history?.bytes ?? 0) > this.#summaryThreshold;
+  /** Budget for the summary of a history above the threshold, or that the provider refuses; `null` for others. */
+  get #summaryBudget(): number | null {
+    const { bytes = 0, budget = 0 } = this.#history ?? {};
+    const isShort = bytes <= Math.min(this.#summaryThreshold, budget);
+    return isShort || this.#summaryThreshold === Infinity ? null : budget;
   }
 
   /** The limits of an answer's arguments and outputs are those of one message. */
@@ -353,12 +373,12 @@ class AgentLoop {
     }
     const step = checked === null ? record : { ...record, data: checked.data };
     this.#history?.addStep(this.#turn.number, step, new Map());
-    return this.#ended(await this.#journal.complete(step, this.#wantsSummary), "complete");
+    return this.#ended(await this.#journal.complete(step, this.#summaryBudget), "complete");
   }
 
   /**
-   * Calls the model. If the provider rejects the form of the conversation, retries once with the plain form. The
-   * conversation then keeps the plain form for this model.
+   * Calls the model. If the provider refuses the prompt, retries with a shorter or plainer one, and keeps that
+   * for the rest of the turn. The conversation keeps the plain form for this model.
    */
   async #callModel(
     number: number,
@@ -366,38 +386,60 @@ class AgentLoop {
     instructions: string,
     history: HistoryWindow,
   ): Promise<ModelStep> {
-    const { models } = this.#options;
-    const entries = history.entries();
-    // Some providers reject tool calls in the history if the request declares no tools.
-    const form = this.#offered.definitions.length === 0 ? "plain" : this.#form;
-    const partOf = await this.#partOfFiles(entries);
-    const messages = promptOf(entries, this.#rules, form, partOf);
-    const step = await this.#callWith(number, model, instructions, messages);
-    if (step.kind !== "failed" || step.hasStreamed) return step;
-    const { refusesHistory, refusesFiles, code } = models.describeFailure(step.error);
-    const isRefused = refusesHistory === true || (partOf !== undefined && code === "model_context_overflow");
-    if (!isRefused) return step;
-    // Files are described when the form is refused: an error of one kind often names the other.
-    const isAboutFiles = partOf !== undefined && refusesFiles === true;
-    const plain = promptOf(entries, this.#rules, isAboutFiles ? form : "plain");
-    if (isDeepStrictEqual(plain, messages)) return step;
-    this.#options.onRefusedHistory(step.error);
-    const repaired = await this.#callWith(number, model, instructions, plain);
-    if (repaired.kind !== "finished") return repaired;
-    if (isAboutFiles || code === "model_context_overflow") this.#takesFiles = false;
-    else this.#form = "plain";
-    return repaired;
+    let prompt = await this.#promptOf(history);
+    for (;;) {
+      const step = await this.#callWith(number, model, instructions, prompt.messages);
+      const other =
+        step.kind === "failed" && !step.hasStreamed
+          ? await this.#otherPrompt(step.error, history, prompt)
+          : null;
+      if (step.kind !== "failed" || other === null) {
+        if (step.kind === "finished") this.#form = prompt.form;
+        return step;
+      }
+      this.#options.onRefusedHistory(step.error);
+      prompt = other;
+    }
   }
 
-  /** Reads the files of a prompt; `undefined` to describe all of them. */
-  async #partOfFiles(entries: readonly Entry[]): Promise<PartOfFile | undefined> {
-    const { files } = this.#options;
-    const messages = entries.flatMap((entry) =>
+  async #promptOf(history: HistoryWindow, form = this.#form): Promise<Prompt> {
+    const entries = history.entries();
+    const attachments = entries.flatMap((entry) =>
       entry.kind === "user" && entry.files !== undefined ? [entry.files] : [],
     );
-    if (messages.length === 0 || files === undefined || !this.#takesFiles) return undefined;
+    const partOf = await this.#partOfFiles(attachments, history.budget);
+    // Some providers reject tool calls in the history if the request declares no tools.
+    const sent = this.#offered.definitions.length === 0 ? "plain" : form;
+    const messages = promptOf(entries, this.#rules, sent, partOf);
+    return { form, withFiles: partOf === undefined ? 0 : attachments.length, messages };
+  }
+
+  /** Returns a prompt that the provider may accept after it has refused one; `null` if there is none. */
+  async #otherPrompt(error: unknown, history: HistoryWindow, refused: Prompt): Promise<Prompt | null> {
+    const { refusesHistory = false, code } = this.#options.models.describeFailure(error);
+    const isTooLong = code === "model_context_overflow";
+    if (!refusesHistory && !isTooLong) return null;
+    if (isTooLong && history.shrink()) return await this.#promptOf(history, refused.form);
+    // Describe files even if the error names another reason: an error of one kind often names the other.
+    if (refused.withFiles > 0 && (isTooLong || hasBinary(refused.messages))) {
+      this.#takenFiles = this.#takenFiles === "all" && refused.withFiles > 1 ? "latest" : "none";
+      return await this.#promptOf(history, refused.form);
+    }
+    if (isTooLong) return null;
+    const plain = await this.#promptOf(history, "plain");
+    return isDeepStrictEqual(plain.messages, refused.messages) ? null : plain;
+  }
+
+  /** Reads the files of messages; `undefined` to describe all of them. */
+  async #partOfFiles(
+    messages: readonly (readonly Attachment[])[],
+    promptBytes: number,
+  ): Promise<PartOfFile | undefined> {
+    const { files } = this.#options;
+    if (messages.length === 0 || files === undefined || this.#takenFiles === "none") return undefined;
+    const isLatestOnly = this.#takenFiles === "latest";
     const { sessionId } = this.#turn;
-    return await readFiles(messages, { sessionId, rules: this.#rules, promptBytes: this.#budget }, files);
+    return await readFiles(messages, { sessionId, rules: this.#rules, promptBytes, isLatestOnly }, files);
   }
 
   async #callWith(
@@ -481,13 +523,13 @@ class AgentLoop {
 
   #ended(hasEnded: boolean, end: RunEnd): RunEnd {
     if (!hasEnded) return "stopped";
-    if (this.#wantsSummary) this.#options.onSummaryDue?.();
+    if (this.#summaryBudget !== null) this.#options.onSummaryDue?.();
     return end;
   }
 
   async #fail({ code, message }: TurnFailure, error: unknown = null): Promise<RunEnd> {
     this.#options.onFailure(code, error);
-    return this.#ended(await this.#journal.fail({ code, message }, this.#wantsSummary), "failed");
+    return this.#ended(await this.#journal.fail({ code, message }, this.#summaryBudget), "failed");
   }
 }
 

@@ -14,7 +14,7 @@ const PLENTY = 1_000_000;
 const turnsOf = (...specs: readonly PastSpec[]): PastTurn[] =>
   specs.map((spec, index) => pastTurn(index + 1, spec));
 const plan = (turns: readonly PastTurn[], inputBytes = PLENTY, budget = BUDGET) =>
-  planSummary(turns, { rules: RULES, budget, inputBytes });
+  planSummary(turns, { rules: RULES, budget, inputBytes, attempt: 1 });
 const turn = (bytes: number, more: Partial<PastSpec> = {}): PastSpec => ({
   user: "question",
   steps: [["x".repeat(bytes - 150)]],
@@ -42,6 +42,11 @@ describe("the plan of a summary", () => {
     expect(plan([])).toBeNull();
   });
 
+  it("is null if the budget has no room for a summary", () => {
+    expect(plan(turnsOf(turn(3_000), turn(3_000)), PLENTY, 5_900)).toBeNull();
+    expect(plan(turnsOf(turn(3_000), turn(3_000)), PLENTY, 0)).toBeNull();
+  });
+
   it("covers the last turn if it is too long to keep", () => {
     const turns = turnsOf(turn(500), turn(9_000));
     expect(plan(turns)?.messageId).toBe(turns[1]?.agentMessage?.id);
@@ -57,6 +62,54 @@ describe("the plan of a summary", () => {
     expect(made?.messageId).toBe(turns[2]?.agentMessage?.id);
     const { summaryBytes, turnBytes } = new HistoryWindow(turns, RULES, BUDGET, true);
     expect(made!.replacedBytes).toBe(summaryBytes + turnBytes[0]! + turnBytes[1]!);
+  });
+
+  it("repeats the previous summary completely, however small the windows are", () => {
+    for (const [budget, inputBytes] of [
+      [BUDGET, BUDGET],
+      [BUDGET, 7_000],
+      [6_000, BUDGET],
+    ] as const) {
+      const made = plan(turnsOf(turn(9_000), turn(9_000)), inputBytes, budget)!;
+      const text = `${"é".repeat(made.maxWords * 4)}The code is 4711.${"\n".repeat(50)}`;
+      const read = readSummary({ text: `<summary>${text}.</summary>`, finishReason: "stop" }, made, RULES);
+      expect(read.kind).toBe("kept");
+      expect(made.maxWords * 12).toBeLessThan(made.maxBytes);
+      const turns = turnsOf(turn(900, { summary: `${text}.` }), turn(9_000), turn(9_000));
+      const again = plan(turns, inputBytes, budget)!;
+      expect(linesOf(again.transcript)[0]).toEqual({ from: "summary", text: `${text}.` });
+      expect(Buffer.byteLength(again.transcript)).toBeLessThanOrEqual(inputBytes);
+    }
+  });
+
+  it("repeats the previous summary completely, and fewer of the turns, in each further attempt", () => {
+    const turns = turnsOf(
+      turn(900, { summary: "s".repeat(2_000) }),
+      ...Array.from({ length: 9 }, () => turn(2_000)),
+    );
+    const sizes = [1, 2, 3, 4].map((attempt) => {
+      const made = planSummary(turns, { rules: RULES, budget: BUDGET, inputBytes: BUDGET, attempt })!;
+      expect(linesOf(made.transcript)[0]).toEqual({ from: "summary", text: "s".repeat(2_000) });
+      return Buffer.byteLength(made.transcript);
+    });
+    expect(sizes).toEqual(sizes.toSorted((left, right) => right - left));
+    expect(sizes[3]).toBeLessThan(BUDGET / 2);
+  });
+
+  it("truncates texts in any language to the same size, without broken characters", () => {
+    for (const character of ["a", "я", "汉", "🫖"]) {
+      const long = character.repeat(10_000);
+      const made = plan(turnsOf({ user: long, steps: [[long]] }, turn(500)), 8_000)!;
+      const lines = linesOf(made.transcript);
+      expect(lines.map(({ from }) => from)).toEqual(["user", "assistant"]);
+      for (const { text } of lines) {
+        expect(text).toMatch(
+          new RegExp(`^(?:${character})+ \\[… \\d+ characters left out …\\] (?:${character})+$`),
+        );
+        expect(Buffer.byteLength(text as string)).toBeGreaterThan(900);
+        expect(Buffer.byteLength(text as string)).toBeLessThan(1_100);
+      }
+    }
   });
 
   it("covers as many turns as fit into the utility model's window, at least one, and reports the rest", () => {
@@ -127,6 +180,11 @@ describe("the plan of a summary", () => {
     const turns = turnsOf(turn(3_000), unanswered, turn(1_000));
     expect(plan(turns)?.messageId).toBe(turns[0]?.agentMessage?.id);
     expect(plan(turnsOf(unanswered, unanswered, turn(500)))).toBeNull();
+    const long = turnsOf(unanswered, {
+      user: "go",
+      steps: Array.from({ length: 50 }, () => ["x".repeat(500)]),
+    });
+    expect(plan(long, 5_000)?.messageId).toBe(long[1]?.agentMessage?.id);
   });
 
   it("reduces the history below the threshold for another summary", () => {

@@ -20,12 +20,16 @@ const ASKED_SHARE = 0.2;
 const MAX_SUMMARY_BYTES = 24 * 1024;
 /** Estimated UTF-8 bytes per word, sufficient for languages with long words. */
 const BYTES_PER_WORD = 12;
+/** A budget with room for fewer words is not worth a summary. */
+const MIN_WORDS = 100;
 
-/** Maximum characters of a text, and of a call's arguments or result, in the utility model's input. */
+/** Maximum bytes of a text, and of a call's arguments or result, in the utility model's input. */
 const MAX_TEXT = 8_000;
 const MAX_VALUE = 2_000;
 /** Maximum share of the utility model's input for one such part. */
 const PART_SHARE = 1 / 8;
+/** Maximum share for the previous summary. Exceeds `SUMMARY_SHARE`, so that it loses nothing. */
+const PREVIOUS_SHARE = 1 / 3;
 
 export interface SummaryPlan {
   /** Id of the last message that the summary covers. */
@@ -48,30 +52,37 @@ export interface SummaryBounds {
   readonly budget: number;
   /** Maximum bytes of the transcript. */
   readonly inputBytes: number;
+  /** Each attempt after the first has half the input of the one before, beside the previous summary. */
+  readonly attempt: number;
 }
 
 /** Plans the next summary of ended turns (`TurnStore.ended`). Returns `null` if no summary is needed. */
 export function planSummary(turns: readonly PastTurn[], bounds: SummaryBounds): SummaryPlan | null {
-  const { rules, budget, inputBytes } = bounds;
+  const { rules, budget, inputBytes, attempt } = bounds;
+  if (budget * ASKED_SHARE < MIN_WORDS * BYTES_PER_WORD) return null;
   const history = new HistoryWindow(turns, rules, budget, true);
   if (history.bytes <= budget * WORTH_SHARE) return null;
   const carrier = newestSummaryIn(turns);
   const later = turns.slice(carrier + 1);
   const old = later.slice(0, later.length - keptTurns(history.turnBytes, budget * KEPT_SHARE));
-  const limit = partLimit(inputBytes);
   const former = turns[carrier]?.agentMessage?.summary?.text;
   const lines =
-    former === undefined ? [] : [lineOf({ from: "summary", text: cutText(former, limit(Infinity)) })];
-  let left = inputBytes - bytesOf(lines);
+    former === undefined
+      ? []
+      : [lineOf({ from: "summary", text: cutText(former, inputBytes * PREVIOUS_SHARE) })];
+  let left = Math.floor((inputBytes - bytesOf(lines)) / 2 ** (attempt - 1));
+  const limit = partLimit(left);
   let covered = 0;
+  let hasAnswer = false;
   for (const [index, turn] of old.entries()) {
     const own = entriesOf(turn).map((entry) => lineOfEntry(entry, limit));
-    // If a single turn exceeds the transcript, omit lines from its middle.
-    const fitting = index === 0 ? withoutMiddle(own, left) : own;
+    // If the first turn with an answer exceeds the transcript, omit lines from its middle.
+    const fitting = hasAnswer ? own : withoutMiddle(own, left);
     if (bytesOf(fitting) > left) break;
     lines.push(...fitting);
     left -= bytesOf(fitting);
     covered = index + 1;
+    hasAnswer ||= turn.agentMessage !== null;
   }
   // A summary is stored with an agent message, and some turns have none.
   const last = old.slice(0, covered).findLastIndex(({ agentMessage }) => agentMessage !== null);
@@ -80,12 +91,14 @@ export function planSummary(turns: readonly PastTurn[], bounds: SummaryBounds): 
   const replaced = history.turnBytes
     .slice(0, last + 1)
     .reduce((sum, bytes) => sum + bytes, history.summaryBytes);
+  // The next summary's input has to include this one.
+  const room = Math.min(budget, inputBytes);
   return {
     messageId: message.id,
     transcript: lines.join("\n"),
-    maxWords: Math.floor(Math.min(MAX_SUMMARY_BYTES, budget * ASKED_SHARE) / BYTES_PER_WORD),
+    maxWords: Math.floor(Math.min(MAX_SUMMARY_BYTES, room * ASKED_SHARE) / BYTES_PER_WORD),
     replacedBytes: replaced,
-    maxBytes: Math.floor(budget * SUMMARY_SHARE),
+    maxBytes: Math.floor(room * SUMMARY_SHARE),
     hasMore: covered < old.length,
   };
 }
@@ -154,13 +167,18 @@ function nameOfFile({ name, media_type: type }: Attachment): string {
   return `${name} (${type})`;
 }
 
-/** Truncates a text in its middle. */
+/** Truncates a text in its middle to this size in bytes, beside the note. */
 function cutText(text: string, most: number): string {
-  if (text.length <= most) return text;
-  const end = Math.floor(most / 4);
-  const start = most - end;
-  const leftOut = `[… ${text.length - most} characters left out …]`;
-  return `${text.slice(0, start)} ${leftOut} ${text.slice(-end)}`.toWellFormed();
+  const bytes = Buffer.from(text);
+  if (bytes.length <= most) return bytes.toString();
+  const tail = Math.floor(most / 4);
+  // In stream mode, the decoder omits a character that the end splits.
+  const start = new TextDecoder().decode(bytes.subarray(0, most - tail), { stream: true });
+  const end = bytes
+    .subarray(bytes.length - tail)
+    .toString()
+    .replace(/^\ufffd+/, "");
+  return `${start} [… ${text.length - start.length - end.length} characters left out …] ${end}`;
 }
 
 /** Removes lines from the middle until the rest fit. Keeps the first and the last line. */

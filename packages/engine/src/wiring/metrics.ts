@@ -42,7 +42,7 @@ export function createTurnMetrics(register: Registry) {
   });
   const refused = new Counter({
     name: "colloquy_history_refused_total",
-    help: "Model calls that were repeated with a plain history, because the provider refused the form of the conversation",
+    help: "Model calls that were repeated with a shorter or plainer history, because the provider refused the conversation",
     registers: [register],
   });
   const summaries = new Counter({

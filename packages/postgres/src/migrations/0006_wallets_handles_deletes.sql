@@ -144,11 +144,13 @@ CREATE TRIGGER blob_of_removed_file AFTER DELETE ON files FOR EACH ROW EXECUTE F
 ALTER TABLE messages ADD COLUMN summary text;
 CREATE INDEX CONCURRENTLY messages_with_summary ON messages (session_key, position DESC) WHERE summary IS NOT NULL;
 
--- Sessions whose history is to be summarized, when that is due, and how often it was tried.
+-- Sessions whose history is to be summarized, when that is due, and how often it was tried. `budget`: bytes
+-- for the history in prompts of the turn that stored the job.
 CREATE TABLE summary_jobs (
   session_key bigint PRIMARY KEY,
   due_at bigint NOT NULL,
-  attempts integer NOT NULL
+  attempts integer NOT NULL,
+  budget bigint NOT NULL
 );
 -- A trigger, because a node of the previous version knows nothing of the table.
 CREATE FUNCTION remove_summary_job() RETURNS trigger LANGUAGE plpgsql AS $$

@@ -75,7 +75,12 @@ const IdempotencyKeyLine = z.strictObject({
 
 const TitleJobLine = z.strictObject({ kind: z.literal("title_job"), due_at: time });
 
-const SummaryJobLine = z.strictObject({ kind: z.literal("summary_job"), due_at: time, attempts: count });
+const SummaryJobLine = z.strictObject({
+  kind: z.literal("summary_job"),
+  due_at: time,
+  attempts: count,
+  budget: count,
+});
 
 /** Ends a session with its number of lines, so that a truncated file is detected. */
 export const EndLine = z.strictObject({ kind: z.literal("end"), id: z.string(), lines: count });

@@ -144,8 +144,8 @@ export function describeSummaries(openStore: OpenStore): void {
       const failure = { code: "model_error", message: "It failed." } as const;
       await given.store.execute(
         kind === "complete"
-          ? { kind, ...of, input: { step: step(1, "long"), summarize: true } }
-          : { kind, ...of, input: { text: "long", failure, summarize: true } },
+          ? { kind, ...of, input: { step: step(1, "long"), summaryBudget: 9_000 } }
+          : { kind, ...of, input: { text: "long", failure, summaryBudget: 9_000 } },
       );
       return { id, turn };
     }
@@ -154,7 +154,7 @@ export function describeSummaries(openStore: OpenStore): void {
       const { id, turn } = await wanted(kind);
       const { incarnation, sessionKey } = turn;
       const session = { sessionId: id, sessionKey, incarnation, app: "default", utilityModel: null };
-      expect(await claim()).toEqual([{ ...session, model: turn.model, attempts: 1 }]);
+      expect(await claim()).toEqual([{ ...session, model: turn.model, budget: 9_000, attempts: 1 }]);
     });
 
     it("are not stored by interrupts and ordinary completions", async () => {
@@ -198,7 +198,7 @@ export function describeSummaries(openStore: OpenStore): void {
       const [job] = await claim();
       await given.store.jobs.endSummary(job!, { dueInMs: 60_000, attempts: 1 });
       const turn = identityOf(await startTurn(given.store, id, "more"));
-      const input = { step: step(1, "more"), summarize: true };
+      const input = { step: step(1, "more"), summaryBudget: 9_000 };
       await given.store.execute({ kind: "complete", target: { turn }, input });
       expect(await claim()).toEqual([]);
       await given.clock.advance(60_000);

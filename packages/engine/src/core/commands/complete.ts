@@ -9,13 +9,13 @@ const ANSWER_EMPTY = "The assistant's model ended its answer without any text. S
 
 export interface CompleteInput {
   readonly step: NewStep;
-  /** True to store a summary job. */
-  readonly summarize?: boolean;
+  /** Budget of the history in bytes, to store a summary job. */
+  readonly summaryBudget?: number | null;
 }
 
 /** Completes the turn with its last model step, which has no tool calls. */
 export const complete = defineForTurn(
-  (draft, { turn: open, openTurns }, { step, summarize = false }: CompleteInput) => {
+  (draft, { turn: open, openTurns }, { step, summaryBudget = null }: CompleteInput) => {
     const { agentMessage } = open;
     const answered = { ...withStep(agentMessage, step), status: "complete" } as const;
     const { content } = draft.changeMessage(agentMessage, answered, "message_completed");
@@ -24,7 +24,7 @@ export const complete = defineForTurn(
     if (step.finishReason === "length") draft.addNotice("warning", "answer_cut", ANSWER_CUT);
     else if (content.trim() === "") draft.addNotice("warning", "answer_empty", ANSWER_EMPTY);
     advanceQueue(draft, open.turn, openTurns);
-    draft.wantsSummary = summarize;
+    draft.summaryBudget = summaryBudget;
     return "ok" as const;
   },
 );

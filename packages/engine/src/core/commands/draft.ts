@@ -95,8 +95,8 @@ export class SessionDraft {
   readonly obsoleteCheckpoints = new Set<number>();
   /** True if the session needs a title. */
   wantsTitle = false;
-  /** True to store a summary job unless the session already has one. */
-  wantsSummary = false;
+  /** Budget of the history in bytes, to store a summary job unless the session already has one. */
+  summaryBudget: number | null = null;
   /** Messages and turns that are removed before everything else is written. */
   removal: Removal | null = null;
   /** Events up to this number are removed; `null` keeps all. */

@@ -6,15 +6,15 @@ export interface FailInput {
   /** Content of the turn's message. */
   readonly text: string;
   readonly failure: TurnFailure;
-  /** True to store a summary job. */
-  readonly summarize?: boolean;
+  /** Budget of the history in bytes, to store a summary job. */
+  readonly summaryBudget?: number | null;
 }
 
 export const fail = defineForTurn(
-  (draft, { turn, openTurns }, { text, failure, summarize = false }: FailInput) => {
+  (draft, { turn, openTurns }, { text, failure, summaryBudget = null }: FailInput) => {
     failTurn(draft, turn, text, failure);
     advanceQueue(draft, turn.turn, openTurns);
-    draft.wantsSummary = summarize;
+    draft.summaryBudget = summaryBudget;
     return "ok" as const;
   },
 );

@@ -1031,17 +1031,19 @@ function otherPorts(
             .slice(0, limit);
           return due.map(({ document, job }) => {
             const attempts = job.attempts + 1;
-            change(view, { ...document, summaryJob: { dueAt: at + leaseMs, attempts } });
+            change(view, { ...document, summaryJob: { ...job, dueAt: at + leaseMs, attempts } });
             const { id: sessionId, key: sessionKey, incarnation, model, utilityModel } = document.session;
             const session = { sessionId, sessionKey, incarnation, app: appOf(document.session) };
-            return { ...session, model, utilityModel, attempts };
+            return { ...session, model, utilityModel, budget: job.budget, attempts };
           });
         }),
       endSummary: ({ sessionKey, attempts }, next) =>
         run((view, at) => {
           const document = sessionsIn(view).find(({ session }) => session.key === sessionKey);
-          if (document?.summaryJob?.attempts !== attempts) return;
-          const summaryJob = next === null ? null : { dueAt: at + next.dueInMs, attempts: next.attempts };
+          const job = document?.summaryJob ?? null;
+          if (document === undefined || job?.attempts !== attempts) return;
+          const summaryJob =
+            next === null ? null : { ...job, dueAt: at + next.dueInMs, attempts: next.attempts };
           change(view, { ...document, summaryJob });
         }),
       isKeyUsed: (sessionId, key) =>

@@ -41,7 +41,7 @@ export interface SessionDocument {
    */
   readonly titleDueAt: number | null;
   /** `null` or absent if there is no summary job. */
-  readonly summaryJob?: { readonly dueAt: number; readonly attempts: number } | null;
+  readonly summaryJob?: { readonly dueAt: number; readonly attempts: number; readonly budget: number } | null;
 }
 
 export function newDocument(session: SessionRecord, at: number): SessionDocument {
@@ -102,7 +102,9 @@ export function withDraft(before: SessionDocument, draft: SessionDraft): Session
       : session.titleSource === "placeholder"
         ? kept.titleDueAt
         : null,
-    summaryJob: kept.summaryJob ?? (draft.wantsSummary ? { dueAt: at, attempts: 0 } : null),
+    summaryJob:
+      kept.summaryJob ??
+      (draft.summaryBudget === null ? null : { dueAt: at, attempts: 0, budget: draft.summaryBudget }),
   };
   return draft.events.length > 0 && (session.eventBytes ?? 0) > EVENT_LOG_MAX_BYTES
     ? withShorterLog(after)

@@ -34,8 +34,8 @@ export function prepareDraftWriter(prepare: Prepare): WriteDraft {
     "INSERT OR REPLACE INTO title_jobs (session_key, due_at) VALUES (?, ?)",
   );
   const deleteTitleJob = prepare<[number]>("DELETE FROM title_jobs WHERE session_key = ?");
-  const addSummaryJob = prepare<[number, number]>(
-    "INSERT INTO summary_jobs (session_key, due_at, attempts) VALUES (?, ?, 0) ON CONFLICT DO NOTHING",
+  const addSummaryJob = prepare<[number, number, number]>(
+    "INSERT INTO summary_jobs (session_key, due_at, attempts, budget) VALUES (?, ?, 0, ?) ON CONFLICT DO NOTHING",
   );
   const noteDeleted = prepare<[string, number]>(
     "INSERT OR REPLACE INTO deleted_sessions (id, until) VALUES (?, ?)",
@@ -61,7 +61,7 @@ export function prepareDraftWriter(prepare: Prepare): WriteDraft {
     if (draft.lease !== null) writeLease(key, draft.lease, draft.at);
     if (draft.wantsTitle) addTitleJob.run(key, draft.at + TITLE_LEASE_MS);
     else if (before?.titleSource === "placeholder" && titleSource !== "placeholder") deleteTitleJob.run(key);
-    if (draft.wantsSummary) addSummaryJob.run(key, draft.at);
+    if (draft.summaryBudget !== null) addSummaryJob.run(key, draft.at, draft.summaryBudget);
   };
 }
 

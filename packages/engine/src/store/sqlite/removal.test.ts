@@ -76,7 +76,7 @@ describe("the removal of a session", () => {
       target: target(id),
       input: { ...file, id: randomUUID(), blob: `default/${randomUUID()}` },
     });
-    const ended = { step: step(1, "Long."), summarize: true };
+    const ended = { step: step(1, "Long."), summaryBudget: 9_000 };
     execute({ kind: "complete", target: { turn: startedTurn(id, "long") }, input: ended });
     const turn = startedTurn(id, "hello", { idempotency, publicKey: "0xb" });
     const calls = { step: step(1, "First."), calls: [callOf("c")], actions: [askOf("c")] };

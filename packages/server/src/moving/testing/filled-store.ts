@@ -77,7 +77,7 @@ export async function fillStore(store: Store, extra = 0): Promise<Filled> {
     kind: "complete",
     target: { turn: identityOf(finished) },
     input: {
-      summarize: true,
+      summaryBudget: 9_000,
       step: {
         ...step(2, "Done.", { parts: [{ type: "reasoning", text: TEXT }] }),
         data: { zebra: 1, alpha: [TEXT] },

@@ -98,6 +98,8 @@ export interface SummaryJob {
   /** The session's rig. */
   readonly model: string;
   readonly utilityModel: string | null;
+  /** Bytes for the history in prompts of the turn that stored the job. */
+  readonly budget: number;
   /** Number of claims since the job was stored or reset, including this one. */
   readonly attempts: number;
 }

@@ -139,11 +139,13 @@ END;
 ALTER TABLE messages ADD COLUMN summary TEXT;
 CREATE INDEX messages_with_summary ON messages (session_key, position DESC) WHERE summary IS NOT NULL;
 
--- Sessions whose history is to be summarized, when that is due, and how often it was tried.
+-- Sessions whose history is to be summarized, when that is due, and how often it was tried. `budget`: bytes
+-- for the history in prompts of the turn that stored the job.
 CREATE TABLE summary_jobs (
   session_key INTEGER PRIMARY KEY,
   due_at INTEGER NOT NULL,
-  attempts INTEGER NOT NULL
+  attempts INTEGER NOT NULL,
+  budget INTEGER NOT NULL
 ) STRICT;
 -- A trigger, because a node of the previous version knows nothing of the table.
 CREATE TRIGGER summary_job_of_removed_session AFTER DELETE ON sessions BEGIN
