@@ -92,13 +92,27 @@ export class PostgresDatabases {
     while ((await this.query(database, waiting)).length < count);
   }
 
-  /** Resolves when `count` commits in this database wait for a synchronous standby; returns their backends. */
-  async untilAwaitingStandby(database: string, count = 1): Promise<readonly number[]> {
-    const waiting = `SELECT pid FROM pg_stat_activity WHERE datname = '${database}' AND wait_event = 'SyncRep'`;
+  /**
+   * Resolves when `count` commits in this database wait for a synchronous standby; returns their backends.
+   * `beside` are backends that do not count.
+   */
+  async untilAwaitingStandby(
+    database: string,
+    count = 1,
+    beside: readonly number[] = [],
+  ): Promise<readonly number[]> {
+    const waiting = `SELECT pid FROM pg_stat_activity WHERE datname = '${database}' AND wait_event = 'SyncRep'
+      AND pid <> ALL ('{${beside.join(",")}}'::integer[])`;
     for (;;) {
       const rows = await this.query(database, waiting);
       if (rows.length >= count) return rows.map(({ pid }) => Number(pid));
     }
+  }
+
+  /** Returns all backends of this database. */
+  async backends(database: string): Promise<readonly number[]> {
+    const all = `SELECT pid FROM pg_stat_activity WHERE datname = '${database}'`;
+    return (await this.query(database, all)).map(({ pid }) => Number(pid));
   }
 
   /**

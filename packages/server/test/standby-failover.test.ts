@@ -96,11 +96,12 @@ describe.skipIf(await isWithoutPostgres())("a chat whose commit waits for a stan
     const id = newId();
     expect((await chat(id, "first")).status).toBe(200);
     await expect.poll(() => state(id)).toEqual({ said: ["first"], isProcessing: false });
+    const nodes = await primary.backends(database);
     const other = await openPostgresStore({ url: primary.url(database) });
     await standby.halt();
     const lost = sendChat(other, id, "second").catch((error: unknown) => error);
     // An operator ends the wait, so that every node sees what only the primary has.
-    const [backend] = await primary.untilAwaitingStandby(database);
+    const [backend] = await primary.untilAwaitingStandby(database, 1, nodes);
     await primary.query("postgres", `SELECT pg_terminate_backend(${backend})`);
     await expect.poll(() => state(id)).toEqual({ said: ["first", "second"], isProcessing: true });
     const stream = fetch(`${url}/api/updates`, { headers: { "x-session-id": id } }).then((answer) =>

@@ -12,6 +12,8 @@ const ENVIRONMENT = {
   MAPS_KEY: "x",
   DATABASE_URL: "postgres://127.0.0.1/colloquy",
   NATS_URL: "nats://127.0.0.1",
+  S3_ACCESS_KEY_ID: "key",
+  S3_SECRET_ACCESS_KEY: "secret",
   RPC_KEY: "x",
   TEAM: "x",
   LOCAL_KEY: "x",
