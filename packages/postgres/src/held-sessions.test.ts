@@ -333,6 +333,20 @@ describe.skipIf(await isWithoutPostgres())("sessions that another node has locke
     expect(await swept).toBe(1);
   });
 
+  it("store a text that is sent again before its first try was committed", async () => {
+    const store = await open();
+    const turn = identityOf(await startTurn(store, randomUUID(), "go"));
+    const first = `INSERT INTO checkpoints VALUES (${turn.sessionKey}, ${turn.number}, 0, 'One')`;
+    let sentAgain: Promise<readonly boolean[]> | undefined;
+    await database.holding(first, async (run) => {
+      sentAgain = store.turns.checkpoint([{ turn, offset: 0, text: "One, two" }]);
+      await database.untilWaiting();
+      await run("COMMIT");
+      expect(await sentAgain).toEqual([true]);
+    });
+    expect(await database.query("SELECT text FROM checkpoints")).toEqual([{ text: "One, two" }]);
+  });
+
   it("have their actions expired and their logs trimmed later than the others", async () => {
     let now = Date.UTC(2026, 0, 1);
     const store = await open({ clock: { now: () => now } });

@@ -95,7 +95,12 @@ const goBack = prepareDelete("checkpoints", OF_TURN, {
   also: { offset: "bigint" },
   further: `old."offset" >= given."offset"`,
 });
-const insertText = prepareInsert("checkpoints", { ...OF_TURN, offset: "bigint", text: "text" });
+// A checkpoint that is sent again may meet its first try, which `goBack` cannot see before it is committed.
+const insertText = prepareInsert(
+  "checkpoints",
+  { ...OF_TURN, offset: "bigint", text: "text" },
+  `(session_key, turn, "offset") DO UPDATE SET text = excluded.text`,
+);
 
 function checkpointWith(calls: Calls): TurnStore["checkpoint"] {
   return (pieces) =>
