@@ -35,7 +35,7 @@ import {
   resolveTarget,
   withFiles,
 } from "./route-parts.ts";
-import { readFormat, readModel, readSampling, readTools } from "./turn-options.ts";
+import { readFormat, readModel, readSampling, readToolChoice, readTools } from "./turn-options.ts";
 import { readRequest, type Request } from "./transcript.ts";
 
 const RULES = {
@@ -47,6 +47,7 @@ const RULES = {
   store: ANY,
   metadata: ANY,
   tools: ANY,
+  tool_choice: ANY,
   response_format: ANY,
   temperature: ANY,
   top_p: ANY,
@@ -146,8 +147,10 @@ async function startTurnFor(
   body: JsonObject,
 ): Promise<StartedTurn> {
   const { rig } = readModel(model);
+  const tools = readTools(body["tools"] ?? null, "function");
   const options = {
-    clientTools: readTools(body["tools"] ?? null, "function"),
+    clientTools: tools,
+    toolChoice: readToolChoice(body["tool_choice"] ?? null, tools, "function"),
     responseSchema: readFormat(body["response_format"] ?? null, "response_format", "json_schema"),
     sampling: readSampling(body, "max_completion_tokens", "max_tokens"),
     note: { [NOTE]: { store: !isStateless } },

@@ -50,5 +50,4 @@ export const WITHOUT_EFFECT: Readonly<Record<string, Rule>> = {
   top_logprobs: only(0),
   service_tier: only("auto", "default"),
   parallel_tool_calls: only(true),
-  tool_choice: only("auto"),
 };

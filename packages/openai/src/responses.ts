@@ -43,7 +43,7 @@ import {
   resolveTarget,
   withFiles,
 } from "./route-parts.ts";
-import { readFormat, readModel, readSampling, readTools } from "./turn-options.ts";
+import { readFormat, readModel, readSampling, readToolChoice, readTools } from "./turn-options.ts";
 import { readRequest, type Request } from "./transcript.ts";
 
 const RULES = {
@@ -59,6 +59,7 @@ const RULES = {
   store: ANY,
   metadata: ANY,
   tools: ANY,
+  tool_choice: ANY,
   temperature: ANY,
   top_p: ANY,
   max_output_tokens: ANY,
@@ -259,6 +260,7 @@ function prepareTurnFor(
 ): Start {
   const { rig } = readModel(optionalText(body, "model") ?? "");
   const text = isJsonObject(body["text"]) ? body["text"] : {};
+  const tools = readTools(body["tools"] ?? null, null);
   return prepareTurn(
     request,
     {
@@ -267,7 +269,8 @@ function prepareTurnFor(
       // Keys are stored per conversation. A request without one creates a new conversation each time.
       idempotencyKey: hasConversation ? key : null,
       options: {
-        clientTools: readTools(body["tools"] ?? null, null),
+        clientTools: tools,
+        toolChoice: readToolChoice(body["tool_choice"] ?? null, tools, null),
         responseSchema: readFormat(text["format"] ?? null, "text.format", null),
         sampling: readSampling(body, "max_output_tokens"),
         note: { [NOTE]: echoOf(body) },

@@ -5,7 +5,9 @@ import { invalid, unsupported } from "./errors.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "./json.ts";
 import { textOf } from "./response-input.ts";
 
-type Sampling = NonNullable<NonNullable<ProtocolMessage["options"]>["sampling"]>;
+type Options = NonNullable<ProtocolMessage["options"]>;
+type Sampling = NonNullable<Options["sampling"]>;
+type ToolChoice = NonNullable<Options["toolChoice"]>;
 
 /** A parsed model id: `app` or `app/provider/model`. */
 export interface NamedModel {
@@ -45,6 +47,25 @@ export function readTools(tools: JsonValue, inner: "function" | null): JsonObjec
     ];
   });
   return Object.fromEntries(read);
+}
+
+/**
+ * Returns the choice of tools; `null` for the model's own. `tools` are those of the request, from `readTools`; `inner`
+ * is as there. Throws a `ServiceError` 400 for `tool_choice`.
+ */
+export function readToolChoice(
+  choice: JsonValue,
+  tools: JsonObject | null,
+  inner: "function" | null,
+): ToolChoice | null {
+  if (choice === null || choice === "auto") return null;
+  if (choice === "none" || choice === "required") return choice;
+  if (!isJsonObject(choice) || choice["type"] !== "function")
+    throw unsupported("tool_choice", 'Use "auto", "none", "required" or a function of "tools".');
+  const named = inner === null ? choice : choice[inner];
+  const name = isJsonObject(named) ? named["name"] : null;
+  if (typeof name === "string" && tools !== null && Object.hasOwn(tools, name)) return { tool: name };
+  throw invalid("tool_choice", 'must name a function of "tools"');
 }
 
 /**

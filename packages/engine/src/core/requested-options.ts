@@ -8,7 +8,7 @@ import { InvalidRequest } from "./errors.ts";
 import { invalidParameter } from "./invalid-parameter.ts";
 import { isJsonObject, type JsonObject } from "./json.ts";
 import { countValues, MAX_SCHEMA_VALUES } from "./schema-size.ts";
-import type { Sampling, TurnOptions } from "./turn-options.ts";
+import type { Sampling, ToolChoice, TurnOptions } from "./turn-options.ts";
 
 /** The options as they were sent. Absent, `undefined` or `null` if they were not. */
 export interface RequestedOptions {
@@ -18,6 +18,8 @@ export interface RequestedOptions {
   /** As in `TurnOptions`; at most 32,768 characters. */
   readonly instructions?: string | null;
   readonly sampling?: Sampling | null;
+  /** As in `TurnOptions`; a tool by name is one of `clientTools`. */
+  readonly toolChoice?: ToolChoice | null;
   /** As in `TurnOptions`; at most 64 KiB of JSON. */
   readonly note?: JsonObject | null;
 }
@@ -67,6 +69,7 @@ export function readTurnOptions({
   responseSchema,
   instructions = null,
   sampling = null,
+  toolChoice = null,
   note = null,
 }: RequestedOptions): TurnOptions {
   if (instructions !== null && instructions.length > MAX_INSTRUCTIONS)
@@ -79,6 +82,7 @@ export function readTurnOptions({
   return {
     ...(instructions !== null && instructions !== "" && { instructions }),
     ...(sampling !== null && { sampling }),
+    ...(toolChoice !== null && { toolChoice }),
     ...(note !== null && { note }),
     ...(isGiven(responseSchema) && { responseSchema: readResponseSchema(responseSchema) }),
     ...(isGiven(clientTools) && { clientTools: readOfferedTools(clientTools) }),

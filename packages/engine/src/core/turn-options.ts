@@ -10,9 +10,17 @@ export interface TurnOptions {
   readonly instructions?: string;
   /** How the model picks words; the provider's defaults when absent. */
   readonly sampling?: Sampling;
+  /** Whether the model calls tools; it decides when absent. */
+  readonly toolChoice?: ToolChoice;
   /** What a protocol remembers about the request. Kept after the end of the turn, unlike the other options. */
   readonly note?: JsonObject;
 }
+
+/**
+ * No calls in the whole turn, or a call of any tool or of this one in its first step. Later steps are free, because a
+ * model that must call a tool in each step would never answer.
+ */
+export type ToolChoice = "none" | "required" | { readonly tool: string };
 
 /** Settings of a model call. A provider may refuse them for a model. */
 export interface Sampling {

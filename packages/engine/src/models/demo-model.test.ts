@@ -167,6 +167,15 @@ describe("question for a tool", () => {
     expect((await generateText({ model, prompt: question, tools, toolChoice: "none" })).text).toBe(sentence);
   });
 
+  it("calls a tool if it must", async () => {
+    const model = createDemoModel(new ManualClock());
+    const forced = await generateText({ model, prompt: "hello", tools, toolChoice: "required" });
+    expect(forced.toolCalls).toHaveLength(1);
+    const named = { type: "tool", toolName: "calculator" } as const;
+    const { toolCalls } = await generateText({ model, prompt: "hello", tools, toolChoice: named });
+    expect(toolCalls.map(({ toolName }) => toolName)).toEqual(["calculator"]);
+  });
+
   const time = {
     iso: "",
     date: "2026-11-21",

@@ -36,6 +36,8 @@ export function createDemoModel(clock: Clock, maxSteps = defaultMaxSteps): Langu
   const answerOf = (options: LanguageModelV4CallOptions): DemoAnswer => {
     const offered = options.toolChoice?.type === "none" ? [] : (options.tools ?? []);
     const conversation = readConversation(options.prompt);
+    const forced = forcedCall(options, conversation.lastMessage ?? "");
+    if (forced !== null) return forced;
     const answer = answerTo(conversation, new Set(offered.map((tool) => tool.name)), maxSteps);
     const { responseFormat: format } = options;
     if (answer.kind === "tool-call" || format?.type !== "json" || format.schema === undefined) return answer;
@@ -65,6 +67,23 @@ export function createDemoModel(clock: Clock, maxSteps = defaultMaxSteps): Langu
       options.abortSignal?.throwIfAborted();
       return { stream: pacedStream(partsOf(answerOf(options), options, clock), clock, options.abortSignal) };
     },
+  };
+}
+
+/** Returns a call with a made-up input if the request demands one: of the chosen tool, or of the first. */
+function forcedCall({ toolChoice, tools = [] }: LanguageModelV4CallOptions, text: string): DemoAnswer | null {
+  const name =
+    toolChoice?.type === "tool"
+      ? toolChoice.toolName
+      : toolChoice?.type === "required"
+        ? tools[0]?.name
+        : undefined;
+  const tool = tools.find((one) => one.name === name);
+  if (tool?.type !== "function") return null;
+  return {
+    kind: "tool-call",
+    tool: tool.name,
+    input: demoJson(tool.inputSchema as JsonObject, text) as JsonObject,
   };
 }
 

@@ -53,6 +53,8 @@ const toolsMessage =
   "The assistant's model does not accept tools. Choose another model, or ask the operator to set `tools` of its provider to false.";
 const filesMessage =
   "The assistant's model does not accept a file of this conversation. Choose another model, or send the message without it.";
+const choiceMessage =
+  "The assistant's model cannot be forced to call a tool while it thinks. Leave the choice to the model, or choose another one.";
 const requestMessage =
   "The assistant's model provider refuses a part of every request. Ask the operator to run `colloquy doctor --models`, which names the setting to change.";
 const refusedMessage =
@@ -213,10 +215,12 @@ function describeAnswer({ status, text, retryable, retryAfterMs }: ProviderAnswe
   // Google also reports rate limits as exceeded quota, but with a retry delay.
   const isOutOfQuota = isComplaint && retryAfterMs === undefined && isQuota(text);
   if (status === 402 || isOutOfQuota) return failure("model_rate_limited", false, undefined, quotaMessage);
-  if (status === 401 || status === 403 || (isComplaint && isInvalidKey(text)))
+  // Some providers refuse a kind of input with 403.
+  const isAboutFiles = refusesFiles(text);
+  if (status === 401 || (status === 403 && !isAboutFiles) || (isComplaint && isInvalidKey(text)))
     return failure("model_auth", false);
   if (refusesTools(text)) return failure("model_error", false, undefined, toolsMessage);
-  if (refusesFiles(text))
+  if (isAboutFiles)
     return {
       ...failure("model_error", false, undefined, filesMessage),
       refusesHistory: true,
@@ -236,6 +240,7 @@ function describeAnswer({ status, text, retryable, retryAfterMs }: ProviderAnswe
   // The plain form of the conversation omits reasoning, so a retry with it may succeed.
   if (isComplaint && text.includes("reasoning_content"))
     return { ...failure("model_error", false, undefined, requestMessage), refusesHistory: true };
+  if (isComplaint && refusesForcedCall(text)) return failure("model_error", false, undefined, choiceMessage);
   if (isAboutRequest(text) && (isComplaint || status === 501))
     return failure("model_error", false, undefined, requestMessage);
   if (status === undefined ? isOverload(text) : status >= 500 && status !== 501) {
@@ -265,6 +270,11 @@ function refusesTools(text: string): boolean {
   return /not support (?:tools?\b|function|tool[ _-]?(?:use|call))|tools? (?:use |calling )?(?:is|are) not supported|no endpoints found that support tool use|requires? --(?:jinja|enable-auto-tool-choice)|function calling is not (?:enabled|supported)|tools? param requires/.test(
     text,
   );
+}
+
+/** Returns true if the model thinks, and must then be free to call no tool. */
+function refusesForcedCall(text: string): boolean {
+  return /tool_choice/.test(text) && /\bthinking\b|forces tool use/.test(text);
 }
 
 /** Returns true if the model or its server does not take a file, such as an image. */

@@ -102,10 +102,28 @@ describe("failure of a single provider", () => {
       400,
       "messages.9.content.2.image.source.base64.data: At least one of the image dimensions exceed max allowed size for many-image requests: 2000 pixels",
     ],
+    ["a gateway", "local/llama3.2", 403, "Image input is not enabled for this model."],
     ["Anthropic, a PDF", "anthropic/claude-sonnet-4-5", 400, "The PDF specified is password protected."],
   ])("is a file that the model does not read: %s", async (_case, rig, status, message) => {
     server.answer = answerJson(status, { error: { message } });
     expect(await fail(rig)).toMatchObject({ code: "model_error", retryable: false, refusesFiles: true });
+  });
+
+  it.each<[string, Rig, string]>([
+    [
+      "DashScope",
+      "local/llama3.2",
+      "<400> InternalError.Algo.InvalidParameter: The tool_choice parameter does not support being set to required or object in thinking mode",
+    ],
+    ["DeepSeek", "local/llama3.2", "Thinking mode does not support this tool_choice"],
+    [
+      "Anthropic",
+      "anthropic/claude-sonnet-4-5",
+      "Thinking may not be enabled when tool_choice forces tool use.",
+    ],
+  ])("says that a thinking model cannot be forced to call a tool: %s", async (_case, rig, message) => {
+    server.answer = answerJson(400, { error: { message } });
+    expect((await fail(rig))?.message).toContain("cannot be forced to call a tool");
   });
 
   it("recognizes Google's 400 for an invalid key", async () => {

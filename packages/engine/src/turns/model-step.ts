@@ -11,7 +11,7 @@ import type { ToolDefinition } from "../core/ports/driven/tool.ts";
 import type { Sampling } from "../core/turn-options.ts";
 import { type TokenUsage, NO_USAGE } from "../core/turn.ts";
 import { untilAborted } from "../core/waiting.ts";
-import { type OfferedTool, type OfferedTools, offerTools } from "./offered-tools.ts";
+import { type OfferedChoice, type OfferedTool, type OfferedTools, offerTools } from "./offered-tools.ts";
 import { argumentsOf } from "./tool-schemas.ts";
 import { StepContent, type RequestedCall } from "./step-content.ts";
 
@@ -32,6 +32,7 @@ export interface ModelCall {
   /** JSON Schema for the text of a step without calls; absent for any text. */
   readonly responseSchema?: JsonObject | undefined;
   readonly sampling?: Sampling | undefined;
+  readonly toolChoice?: OfferedChoice;
   /** Call ids of the conversation so far. */
   readonly usedCallIds: readonly string[];
   /** Bytes of the answer's stored arguments so far. */
@@ -120,6 +121,7 @@ export class ModelCaller {
       messages: [...call.messages],
       ...call.sampling,
       tools: toolSet,
+      ...(call.toolChoice !== undefined && { toolChoice: call.toolChoice }),
       ...(call.responseSchema !== undefined && {
         output: sdk.Output.object({ schema: sdk.jsonSchema(call.responseSchema) }),
       }),

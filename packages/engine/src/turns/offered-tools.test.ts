@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { ToolRules } from "../core/ports/driven/model.ts";
 import type { ToolDefinition } from "../core/ports/driven/tool.ts";
 import { ModelCaller } from "./model-step.ts";
-import { offerTools, toolsNotOffered } from "./offered-tools.ts";
+import { choiceFor, offerTools, toolsNotOffered } from "./offered-tools.ts";
 
 const STRICTEST: ToolRules = { schemas: "strictest", maxTools: 128 };
 
@@ -60,6 +60,19 @@ describe("tool definitions", () => {
     expect(offered.restore("_1password_get_2", {})).toEqual({ name: "1password_get", input: {} });
     expect(offered.restore("_1password_get", {})).toEqual({ name: "_1password_get", input: {} });
     expect(offered.restore("unknown", { a: null })).toEqual({ name: "unknown", input: { a: null } });
+  });
+
+  it("are chosen by their own names, in the first step only", () => {
+    const offered = offerTools([toolOf("constructor")], STRICTEST);
+    expect(choiceFor({ tool: "constructor" }, 1, offered)).toEqual({
+      type: "tool",
+      toolName: "_constructor",
+    });
+    expect(choiceFor({ tool: "constructor" }, 2, offered)).toBeUndefined();
+    expect(choiceFor({ tool: "omitted" }, 1, offered)).toBeUndefined();
+    expect(choiceFor("required", 2, offered)).toBeUndefined();
+    expect(choiceFor("none", 2, offered)).toBe("none");
+    expect(choiceFor("required", 1, offerTools([], STRICTEST))).toBeUndefined();
   });
 
   it("omit schemas that explode when expanded, but not small tools after them", () => {

@@ -5,6 +5,7 @@ import type { JSONSchema7 } from "@ai-sdk/provider";
 import type { JsonValue } from "../core/json.ts";
 import type { ToolRules } from "../core/ports/driven/model.ts";
 import type { ToolDefinition } from "../core/ports/driven/tool.ts";
+import type { ToolChoice } from "../core/turn-options.ts";
 import { safeToolName } from "./prompt.ts";
 import { createRestorer, repairDescription, repairSchema, Work } from "./tool-schemas.ts";
 
@@ -84,6 +85,28 @@ export function offerTools(all: readonly ToolDefinition[], rules: ToolRules): Of
         : { name: offered.tool.name, input: offered.restore(input) };
     },
   };
+}
+
+/** A choice in the SDK's form; `undefined` leaves it to the model. */
+export type OfferedChoice =
+  | "none"
+  | "required"
+  | { readonly type: "tool"; readonly toolName: string }
+  | undefined;
+
+/** Returns the choice of tools for a step, which counts from 1. */
+export function choiceFor(
+  choice: ToolChoice | undefined,
+  step: number,
+  { definitions, restore }: Pick<OfferedTools, "definitions" | "restore">,
+): OfferedChoice {
+  // Providers refuse a choice without tools.
+  if (definitions.length === 0 || choice === undefined) return undefined;
+  if (choice === "none") return "none";
+  if (step > 1) return undefined;
+  if (choice === "required") return "required";
+  const offered = definitions.find(({ name }) => restore(name, null).name === choice.tool);
+  return offered && { type: "tool", toolName: offered.name };
 }
 
 /** Returns a unique name that every provider accepts. */

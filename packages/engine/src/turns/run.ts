@@ -26,7 +26,7 @@ import { type FileReader, type PartOfFile, readFiles } from "./attached-files.ts
 import { historyBudget, HistoryWindow, instructionsFor, summaryThreshold } from "./history.ts";
 import type { TurnJournal, TurnJournals, WorkQueue } from "./journal.ts";
 import { type ModelCaller, type ModelStep, retryModel } from "./model-step.ts";
-import type { OfferedTools } from "./offered-tools.ts";
+import { choiceFor, type OfferedTools } from "./offered-tools.ts";
 import { acceptedForm, noteOrigin, type PromptForm, promptOf } from "./prompt.ts";
 import { TurnDeadline, type TurnLimits } from "./running-turns.ts";
 import { argumentBytes } from "./step-content.ts";
@@ -458,6 +458,7 @@ class AgentLoop {
         tools: this.#offered.definitions,
         responseSchema: this.#turn.options.responseSchema,
         sampling: this.#turn.options.sampling,
+        toolChoice: choiceFor(this.#turn.options.toolChoice, number, this.#offered),
         usedCallIds: this.#callIds,
         argumentBytes: this.#argumentBytes,
         signal,

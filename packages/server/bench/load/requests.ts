@@ -38,6 +38,7 @@ const PROTOCOLS = {
     "/v1/chat/completions",
     (session, texts) => completionBody(session, texts, true),
   ],
+  mcp: ["/mcp", mcpBody],
 } as const satisfies Record<string, readonly [path: string, body: Body]>;
 
 function aiSdkBody(id: string, texts: readonly string[]): object {
@@ -61,6 +62,12 @@ function responseBody(session: string, texts: readonly string[], stream = false)
 function completionBody(session: string, texts: readonly string[], stream = false): object {
   const messages = texts.map((content) => ({ role: "user", content })).slice(-1);
   return { model: "default", metadata: { conversation_id: `conv_${session}` }, messages, stream };
+}
+
+function mcpBody(id: string, texts: readonly string[]): object {
+  const name = texts.length === 1 ? "start_conversation" : "send_message";
+  const params = { name, arguments: { session_id: id, message: texts.at(-1) } };
+  return { jsonrpc: "2.0", id: texts.length, method: "tools/call", params };
 }
 
 const HOST = "Host: 127.0.0.1\r\n";

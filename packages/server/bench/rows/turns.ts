@@ -27,6 +27,7 @@ const PROTOCOLS = {
   "streamed responses": "streamed through OpenAI Responses",
   "chat completions": "through Chat Completions",
   "streamed chat completions": "streamed through Chat Completions",
+  mcp: "through MCP",
 } as const;
 
 async function runTurns(

@@ -57,7 +57,10 @@ const Resource = z.object({
   output: z.array(Item),
   error: z.object({ code: z.string(), message: z.string() }).nullable(),
   tools: z.array(Tool),
-  tool_choice: z.enum(["none", "auto", "required"]),
+  tool_choice: z.union([
+    z.enum(["none", "auto", "required"]),
+    z.object({ type: z.literal("function"), name: z.string() }),
+  ]),
   truncation: z.enum(["auto", "disabled"]),
   parallel_tool_calls: z.boolean(),
   text: z.object({ format: z.object({ type: z.enum(["text", "json_object", "json_schema"]) }) }),
@@ -194,7 +197,8 @@ describe("a compliance case", () => {
 
   it.each(["previous_response_id", "input"])("function-call-roundtrip, with %s", async (how) => {
     const question = user("Use the weather tool.");
-    const { response: first } = await respond({ input: [question], tools: TOOLS }, null);
+    const forced = { input: [question], tools: TOOLS, tool_choice: "required" };
+    const { response: first } = await respond(forced, null);
     const [call] = first.output;
     if (call?.type !== "function_call") throw new Error("There is no call");
     const output = { type: "function_call_output", call_id: call.call_id, output: '{"temperature":18}' };

@@ -365,10 +365,46 @@ describe("a response", () => {
   });
 
   it.each([
+    ["required" as const, { type: "required" }],
+    [
+      { type: "function" as const, name: "get_weather" },
+      { type: "tool", toolName: "get_weather" },
+    ],
+  ])("forces a call in the first step only: %j", async (choice, sent) => {
+    const { client, model } = service();
+    const request = { model: "default", tools: TOOLS, tool_choice: choice };
+    const response = client.responses.create({ ...request, input: "hello" });
+    const first = await model.next();
+    expect(first.options.toolChoice).toEqual(sent);
+    first.callTool("get_weather", { location: "Rome" }).finish("tool-calls");
+    const { id, output, tool_choice: echoed } = await response;
+    expect(echoed).toEqual(choice);
+    const [call] = output;
+    if (call?.type !== "function_call") throw new Error("There is no call");
+    const input = [{ type: "function_call_output" as const, call_id: call.call_id, output: "18" }];
+    const rest = client.responses.create({ ...request, previous_response_id: id, input });
+    const second = await model.next();
+    expect(second.options.toolChoice).toEqual({ type: "auto" });
+    second.say("18 degrees.").finish();
+    expect((await rest).output_text).toBe("18 degrees.");
+  });
+
+  it("lets no step call a tool if told so", async () => {
+    const { client, model } = service();
+    const request = { model: "default", tools: TOOLS, tool_choice: "none" as const, input: "hello" };
+    const response = client.responses.create(request);
+    const call = await model.next();
+    expect(call.options.toolChoice).toEqual({ type: "none" });
+    call.say("Hi.").finish();
+    expect(await response).toMatchObject({ output_text: "Hi.", tool_choice: "none" });
+  });
+
+  it.each([
     [{ temperature: -1 }, "temperature"],
     [{ max_output_tokens: 1.5 }, "max_output_tokens"],
     [{ tools: [{ type: "web_search" }] }, "tools[0].type"],
-    [{ tool_choice: "required" }, "tool_choice"],
+    [{ tool_choice: { type: "function", name: "unknown" } }, "tool_choice"],
+    [{ tool_choice: { type: "allowed_tools", mode: "auto", tools: [] } }, "tool_choice"],
     [{ reasoning: { effort: "high" } }, "reasoning"],
     [{ include: ["file_search_call.results"] }, "include"],
     [
