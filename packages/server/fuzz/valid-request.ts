@@ -48,12 +48,14 @@ const SIGN_IN = [
 ].join("\n");
 
 /** Parameters whose valid values come from earlier answers. */
-const FROM_ANSWERS = new Set(["cursor", "after"]);
+const FROM_ANSWERS = new Set(["cursor", "after", "before"]);
 
 /** Parameters that are optional only for requests with a token, by path. */
 const NEEDED_WITHOUT_TOKEN: Readonly<Record<string, string>> = {
   "/api/sessions": "public_key",
   "/api/secrets": "client_id",
+  "/api/actions": "X-Session-Id",
+  "/api/actions/{id}": "X-Session-Id",
 };
 
 /** Returns a request with every required parameter and some optional ones. */
@@ -149,7 +151,7 @@ function bodyValue(name: string, schema: JsonSchema | undefined, random: Random)
   // Ids of files come from earlier answers.
   if (name === "attachments") return [];
   if (name === "response_schema") return random.pick(RESPONSE_SCHEMAS);
-  if (name === "messages") return [uiMessage(random)];
+  if (name === "messages" && schema?.items !== undefined) return [uiMessage(random)];
   if (name === "metadata")
     return random.pick([{}, { key: "value" }, { key: null, deeper: { list: [1, null] } }]);
   if (name === "client_tools") return random.pick(CLIENT_TOOLS);
@@ -193,6 +195,8 @@ function namedValue(name: string, random: Random): string | null {
       return "demo/assistant";
     case "public_key":
       return random.pick(["0xAbC0000000000000000000000000000000000001", "So1anaWa11et", "0xdef"]);
+    case "messages":
+      return "last:5";
     case "signature":
       return "0xabcdef";
     case "client_id":
