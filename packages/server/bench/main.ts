@@ -24,6 +24,7 @@ const ROLES: Readonly<Record<string, (input: never) => Promise<void>>> = {
   insert: async (input) => (await import("./controls/insert.ts")).startInsertControl(input),
   sdk: async () => (await import("./controls/sdk.ts")).startSdkControl(),
   hops: async (input) => (await import("./controls/hops.ts")).startHopsControl(input),
+  relay: async (input) => (await import("./controls/relay.ts")).startRelayControl(input),
   rows: async (input) => (await import("./controls/rows.ts")).startRowsControl(input),
   streams: async (input) => (await import("./controls/streams.ts")).startStreamsControl(input),
 };

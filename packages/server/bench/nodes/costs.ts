@@ -4,6 +4,7 @@
 import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { getRequest, postRequest, randomSessionId } from "../load/requests.ts";
+import type { RelayHandlers, RelayInput } from "../controls/relay.ts";
 import type { SdkHandlers, SdkReader } from "../controls/sdk.ts";
 import { RoleProcess } from "../role.ts";
 import { checkStatuses, type RowContext } from "../rows/row.ts";
@@ -46,21 +47,46 @@ async function measureSdk({ warmUpMs, measuredMs }: RowContext): Promise<readonl
     const sdk = new RoleProcess<SdkHandlers>("sdk", null);
     const nodesMs = await sdk.ask("streamFor", { reader, streams: STREAMING, warmUpMs, measuredMs });
     await sdk.stop();
-    const seconds = (STREAMING * measuredMs) / 1000;
-    rows.push({
-      name: `cost of a second of streaming text (20 deltas), ${reader}`,
-      colloquy: "–",
-      control: `${((nodesMs * 1000) / seconds).toFixed(0)} µs of processor`,
-      ratio: `at ${STREAMING} seconds of text/s`,
-      target: "none",
-      met: true,
-    });
+    rows.push(controlRow(reader, nodesMs, measuredMs));
   }
   return rows;
 }
 
+/** Measures both ends of a bare relay of the same pieces. */
+async function measureRelay(
+  servers: BenchServers,
+  natsUrl: string,
+  { warmUpMs, measuredMs }: RowContext,
+): Promise<Row> {
+  const start = () => servers.keep(new RoleProcess<RelayHandlers>("relay", { natsUrl } satisfies RelayInput));
+  const [publisher, receiver, reader] = [start(), start(), start()];
+  await reader.ask("read", { port: await receiver.ask("receive"), streams: STREAMING });
+  await publisher.ask("publish", { streams: STREAMING });
+  await sleep(warmUpMs);
+  const used = async () => sum(await Promise.all([publisher, receiver].map((end) => end.ask("processorMs"))));
+  const before = await used();
+  await sleep(measuredMs);
+  const nodesMs = (await used()) - before;
+  await Promise.all([publisher, receiver, reader].map((end) => end.stop()));
+  return controlRow("a bare relay over NATS to a socket", nodesMs, measuredMs);
+}
+
+function controlRow(name: string, nodesMs: number, measuredMs: number): Row {
+  const seconds = (STREAMING * measuredMs) / 1000;
+  return {
+    name: `cost of a second of streaming text (20 deltas), ${name}`,
+    colloquy: "–",
+    control: `${((nodesMs * 1000) / seconds).toFixed(0)} µs of processor`,
+    ratio: `at ${STREAMING} seconds of text/s`,
+    target: "none",
+    met: true,
+  };
+}
+
 function measureOn(bus: BusName, context: RowContext): Promise<readonly Row[]> {
   return withServers(bus, async (servers) => {
+    const { natsUrl } = servers;
+    const relayed = natsUrl === null ? [] : [await measureRelay(servers, natsUrl, context)];
     const database = await servers.postgres.createDatabase();
     const nodes = await servers.startNodes(context, database, 2);
     const use = () => usedBy(servers, database, nodes);
@@ -78,6 +104,7 @@ function measureOn(bus: BusName, context: RowContext): Promise<readonly Row[]> {
     });
     const seconds = (STREAMING * context.measuredMs) / 1000;
     return [
+      ...relayed,
       costRow(
         `a whole turn of ten deltas, ${TURNS_AT_ONCE} at once, two nodes, ${bus}`,
         turns.used,
