@@ -12,6 +12,7 @@ export type {
   WaitOptions,
 } from "./conversation-operations.ts";
 export { createEventStreamParser, type Frame } from "./event-stream-parser.ts";
+export { fetchWithProgress, type UploadInit, type UploadProgress } from "./fetch-with-progress.ts";
 export type { UploadOptions } from "./file-operations.ts";
 export { fold, type Folded, type SessionUpdate, visible } from "./fold.ts";
 export type { LiveReasoning } from "./live-reasoning.ts";

@@ -1,6 +1,7 @@
 // Sends HTTP requests: headers, JSON, timeouts, errors, and retries of repeatable requests.
 
 import { ColloquyError, errorOf, isTransient } from "./colloquy-error.ts";
+import { fetchWithProgress, type UploadInit, type UploadProgress } from "./fetch-with-progress.ts";
 import { beforeAbort, linkedAbort, throwIfAborted } from "./linked-abort.ts";
 import { streamSlots, type StreamSlots } from "./stream-slots.ts";
 import { backoff, pause, REAL_TIMING, type Timing } from "./timing.ts";
@@ -21,6 +22,8 @@ export interface Request extends Abortable {
   readonly body?: unknown;
   /** Raw request body, instead of `body`. */
   readonly file?: Blob | undefined;
+  /** Called while the body is sent, if `fetch` supports it (`fetchWithProgress`). */
+  readonly onProgress?: ((progress: UploadProgress) => void) | undefined;
   /** True if the request is safe to repeat. */
   readonly repeatable?: boolean | undefined;
   /** Milliseconds that the service may hold the request before it responds. */
@@ -86,8 +89,7 @@ export function transportOf(
     headers: { ...options.headers, ...headers },
     token,
     includesReasoning,
-    // A browser's `fetch` must be called as a method of `window`.
-    fetch: options.fetch ?? ((input, init) => fetch(input, init)),
+    fetch: options.fetch ?? fetchWithProgress,
     isOwnFetch: options.fetch === undefined,
     timing,
     slots: streamSlots(baseUrl, timing),
@@ -222,11 +224,11 @@ export class Transport {
   }
 
   async #fetch(request: Request, token: string | null, signal: AbortSignal | undefined): Promise<Response> {
-    const { method = "GET", path, query = {}, body, file } = request;
+    const { method = "GET", path, query = {}, body, file, onProgress } = request;
     const { baseUrl, headers } = this.#options;
     throwIfAborted(signal);
     const url = `${baseUrl}${path}${queryText(query)}`;
-    const init = {
+    const init: UploadInit & { headers: Record<string, string> } = {
       method,
       headers: withoutUndefined({
         ...headers,
@@ -236,6 +238,7 @@ export class Transport {
       }),
       ...(body !== undefined && { body: JSON.stringify(body) }),
       ...(file !== undefined && { body: file }),
+      ...(onProgress && { onProgress }),
       ...(signal && { signal }),
     };
     // Without it, a missing `fetch` would count as a network failure.

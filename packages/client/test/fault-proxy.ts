@@ -7,7 +7,8 @@ import { createServer, request, type IncomingMessage, type Server, type ServerRe
  * `refuse`: breaks the connection before forwarding the request. `lose`: lets the service do its work, then
  * breaks the connection before the answer. `swallow`: drops the answer silently. A number: resets the
  * connection after so many bytes of the answer's body. `collects`: passes the body on in blocks of so many bytes,
- * which a test may change. Otherwise an answer of the proxy's own.
+ * which a test may change. `holds`: reads the request's body once the promise resolves. Otherwise an answer of the
+ * proxy's own.
  */
 export type Fault =
   | "refuse"
@@ -15,13 +16,19 @@ export type Fault =
   | "swallow"
   | number
   | { collects: number }
+  | { readonly holds: Promise<void> }
   | { readonly status: number; readonly headers?: Record<string, string>; readonly body?: string };
 
 type Collecting = Extract<Fault, { collects: number }>;
+type Holding = Extract<Fault, { holds: Promise<void> }>;
 
 export class FaultProxy {
   /** Decides the fault of a request; `null` forwards it. */
-  plan: (request: { readonly method: string; readonly path: string }) => Fault | null = () => null;
+  plan: (request: {
+    readonly method: string;
+    readonly path: string;
+    readonly query: string;
+  }) => Fault | null = () => null;
   /** Each request as `METHOD path`, without its query. */
   readonly seen: string[] = [];
   /** Headers of the requests, in order. */
@@ -72,7 +79,7 @@ export class FaultProxy {
     this.heads.push(message.headers);
     this.#open.add(response);
     response.on("close", () => this.#open.delete(response));
-    const fault = this.plan({ method, path });
+    const fault = this.plan({ method, path, query: url.slice(path.length) });
     if (fault === "refuse") response.socket?.resetAndDestroy();
     else if (fault !== null && typeof fault === "object" && "status" in fault) {
       response.writeHead(fault.status, fault.headers).end(fault.body);
@@ -82,7 +89,7 @@ export class FaultProxy {
   #forward(
     message: IncomingMessage,
     response: ServerResponse,
-    fault: "lose" | "swallow" | number | Collecting | null,
+    fault: "lose" | "swallow" | number | Collecting | Holding | null,
   ): void {
     const { hostname, port } = new URL(this.target);
     const { method, headers } = message;
@@ -96,11 +103,11 @@ export class FaultProxy {
         }
         response.writeHead(answer.statusCode ?? 0, answer.rawHeaders);
         response.flushHeaders();
-        if (typeof fault === "object" && fault !== null) {
+        if (typeof fault === "object" && fault !== null && "collects" in fault) {
           collect(answer, response, fault);
           return;
         }
-        let left = fault ?? Number.POSITIVE_INFINITY;
+        let left = typeof fault === "number" ? fault : Number.POSITIVE_INFINITY;
         answer.on("data", (bytes: Buffer) => {
           const through = bytes.subarray(0, left);
           left -= through.length;
@@ -112,7 +119,9 @@ export class FaultProxy {
     );
     outgoing.on("error", () => response.destroy());
     response.on("close", () => outgoing.destroy());
-    message.pipe(outgoing);
+    const isHeld = typeof fault === "object" && fault !== null && "holds" in fault;
+    if (isHeld) void fault.holds.then(() => message.pipe(outgoing));
+    else message.pipe(outgoing);
   }
 }
 

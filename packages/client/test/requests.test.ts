@@ -6,7 +6,13 @@ import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { ManualClock } from "../../server/test/manual-clock.ts";
-import { createClient, ColloquyError, type Client, type ClientOptions } from "../src/index.ts";
+import {
+  createClient,
+  ColloquyError,
+  type Client,
+  type ClientOptions,
+  type UploadInit,
+} from "../src/index.ts";
 import { transportOf } from "../src/transport.ts";
 import { message, SESSION, snapshot } from "./snapshots.ts";
 
@@ -330,6 +336,35 @@ describe("a message", () => {
     answers = [json(said), json(asked)];
     expect(await client().sendMessage(SESSION, "Hi", { wait: true })).toEqual(asked);
     expect(seen).toHaveLength(2);
+  });
+});
+
+describe("an upload", () => {
+  it("works without XMLHttpRequest, and then reports no progress", async () => {
+    const stored = { id: "f1", media_type: "text/plain", bytes: 3, sha256: "00", name: "tea.txt" };
+    answers = [unavailable("1"), json(stored)];
+    const progress: unknown[] = [];
+    const file = new File(["tea"], "tea.txt", { type: "text/plain" });
+    const options = { onProgress: (sent: unknown) => void progress.push(sent) };
+    expect(await outcome(client().uploadFile(SESSION, file, options))).toEqual(stored);
+    expect(seen.map(({ method, body }) => [method, body])).toEqual([
+      ["POST", "tea"],
+      ["POST", "tea"],
+    ]);
+    expect(progress).toEqual([]);
+  });
+
+  it("gives a fetch of the application what `fetchWithProgress` needs", async () => {
+    const inits: UploadInit[] = [];
+    const stored = { id: "f1", sha256: "00" };
+    const send = async (_input: unknown, init: UploadInit = {}): Promise<Response> => {
+      inits.push(init);
+      return Response.json(stored);
+    };
+    const onProgress = (): void => undefined;
+    const file = new Blob(["tea"]);
+    expect(await client({ fetch: send }).uploadFile(SESSION, file, { onProgress })).toEqual(stored);
+    expect(inits).toMatchObject([{ method: "POST", body: file, onProgress }]);
   });
 });
 

@@ -14,6 +14,7 @@ export {
   type LocalThreadsOptions,
   type ThreadStorage,
 } from "./thread-storage.ts";
+export { useApprovals, type Approvals } from "./use-approvals.ts";
 export { useClientTool } from "./use-client-tool.ts";
 export { useMessageSearch, type MessageSearch } from "./use-message-search.ts";
 export { useFile, type FileView } from "./use-file.ts";

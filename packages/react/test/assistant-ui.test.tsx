@@ -35,6 +35,30 @@ describe("a thread", () => {
     expect((await page.direct.getState(ID)).user_state).toEqual({ place: "home" });
   });
 
+  it("shows reasoning while it streams, also before the answer has text, and keeps it", async () => {
+    const client = page.client({ reasoning: true });
+    const { rerender } = page.show(<Chat sessionId={ID} newest={2} />, { client });
+    await isLive();
+    await say("Hi");
+    const call = await page.model.next();
+    call.emit({ type: "reasoning-start", id: "r" }, { type: "reasoning-delta", id: "r", delta: "A gree" });
+    const reasoning = () => messages().map((message) => message.querySelector("q")?.textContent);
+    await until(() => reasoning()[1] === "A gree");
+    const [, answer] = messages();
+    expect(answer!.dataset).toMatchObject({ role: "assistant", status: "running" });
+    call.emit({ type: "reasoning-delta", id: "r", delta: "ting." }, { type: "reasoning-end", id: "r" });
+    await until(() => reasoning()[1] === "A greeting.");
+    call.say("Hello");
+    await until(() => shown().join("|") === "Hi|Hello");
+    expect(messages()[1]).toBe(answer);
+    call.finish();
+    await until(() => messages()[1]!.dataset["status"] === "complete");
+    expect(reasoning()).toEqual([undefined, "A greeting."]);
+    rerender(<Chat sessionId={ID} newest={1} />);
+    await until(() => messages().length === 1);
+    expect(reasoning()).toEqual(["A greeting."]);
+  });
+
   it("uses the send options and callbacks of the latest render", async () => {
     const received: string[] = [];
     const chat = (name: string): ReactNode => (

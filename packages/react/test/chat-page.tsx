@@ -9,7 +9,7 @@ import { z } from "zod";
 import { Hidden } from "../../engine/src/core/hidden.ts";
 import { type PageRecord, RecordContext } from "./chat-parts.tsx";
 
-export interface ChatPage extends PageRecord, Pick<Page, "model" | "proxy" | "direct" | "show"> {
+export interface ChatPage extends PageRecord, Pick<Page, "model" | "proxy" | "direct" | "client" | "show"> {
   /** Lets a running call of the tool `walk` finish. */
   readonly finishWalk: () => void;
   readonly until: (condition: () => boolean) => Promise<void>;
@@ -43,6 +43,7 @@ export function useChatPage(): ChatPage {
     get direct() {
       return page.direct;
     },
+    client: (options) => page.client(options),
     show: (children, props) => {
       const recorded = (children: ReactNode): ReactNode => (
         <RecordContext.Provider value={record}>{children}</RecordContext.Provider>

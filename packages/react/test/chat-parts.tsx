@@ -11,6 +11,7 @@ import {
   useAui,
   useAuiState,
   type DataMessagePartProps,
+  type ReasoningMessagePartProps,
   type TextMessagePartProps,
   type ToolCallMessagePartProps,
 } from "@assistant-ui/react";
@@ -37,6 +38,10 @@ export const RecordContext = createContext<PageRecord>({ sent: [], errors: [], r
 
 function Text({ text, status }: TextMessagePartProps): ReactNode {
   return <p data-status={status.type}>{text}</p>;
+}
+
+function Reasoning({ text }: ReasoningMessagePartProps): ReactNode {
+  return <q>{text}</q>;
 }
 
 function NoticeLine({ data }: DataMessagePartProps<Notice>): ReactNode {
@@ -103,7 +108,12 @@ function Message(): ReactNode {
     <Profiler id={id} onRender={() => void rendered.push(id)}>
       <MessagePrimitive.Root data-role={role} data-status={status?.type} data-reason={reason}>
         <MessagePrimitive.Parts
-          components={{ Text, tools: { Fallback: Tool }, data: { by_name: { [NOTICE_PART]: NoticeLine } } }}
+          components={{
+            Text,
+            Reasoning,
+            tools: { Fallback: Tool },
+            data: { by_name: { [NOTICE_PART]: NoticeLine } },
+          }}
         />
         {reason !== "" && <ActionBarPrimitive.Reload>Try again</ActionBarPrimitive.Reload>}
         {role === "user" && <Edit />}

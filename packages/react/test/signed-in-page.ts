@@ -10,15 +10,15 @@ export interface SignedInPage {
   clientOf(user: string | null): Client;
 }
 
-/** Starts a service with users, a token issuer and a page for the tests of a file. */
-export function useSignedInPage(): SignedInPage {
+/** Starts a service with users, a token issuer and a page for the tests of a file. `app` has more settings. */
+export function useSignedInPage(app: object = {}): SignedInPage {
   let opened: { readonly issuer: Issuer; readonly program: Program; readonly page: Page };
   beforeAll(async () => {
     const issuer = await Issuer.start();
-    const users = { issuer: issuer.url, audience: "here" };
+    const users = { issuer: issuer.url, audience: "here", required: "approvals" in app };
     opened = {
       issuer,
-      program: await Program.start({ apps: { default: { users } } }),
+      program: await Program.start({ apps: { default: { users, ...app } } }),
       page: await openPage(),
     };
   });

@@ -415,6 +415,52 @@ describe("an editor beside other clients", () => {
     expect(textOf(editor.updates, "user_message_chunk")).toBe("first");
   });
 
+  it("loads a long conversation in parts, and what other clients added since in parts", async () => {
+    const proxy = await openThroughProxy();
+    const requests: string[] = [];
+    proxy.fromClient = (bytes, { server }) => {
+      requests.push(...(bytes.toString().match(/^GET \/api\/\S+/gm) ?? []));
+      server.write(bytes);
+    };
+    const notes: string[] = [];
+    const add = async (count: number) => {
+      for (let left = count; left > 0; left -= 1) {
+        const note = `Note ${notes.length}.`;
+        notes.push(note);
+        await service.sendMessage(sessionId, note, { rig: "demo/assistant", wait: true });
+      }
+    };
+    const shownNotes = () => textOf(editor.updates, "user_message_chunk").match(/Note \d+\./g) ?? [];
+    await add(70);
+    await editor.agent.request(methods.agent.session.load, { sessionId, cwd: CWD, mcpServers: [] });
+    expect(shownNotes()).toEqual(notes);
+    expect(editor.said().match(/"Note \d+\."/g)).toEqual(notes.map((note) => `"${note}"`));
+    await add(60);
+    await prompt(editor, sessionId, "count to 3");
+    expect(shownNotes()).toEqual(notes);
+    expect(editor.said()).toMatch(/1 2 3$/);
+    expect(requests.length).toBeGreaterThan(5);
+    for (const request of requests) {
+      if (request.includes("/api/state")) expect(request).toMatch(/messages=last%3A\d+/);
+      if (request.includes("/messages")) expect(request).toMatch(/limit=50/);
+    }
+  });
+
+  it("sends nothing of before when a prompt follows the edit of an earlier message", async () => {
+    await open();
+    for (let turn = 0; turn < 40; turn += 1)
+      await service.sendMessage(sessionId, `Note ${turn}.`, { rig: "demo/assistant", wait: true });
+    const { url } = started.program;
+    const other = await startEditor({ url, home: started.home, cleanups });
+    await other.agent.request(methods.agent.session.resume, { sessionId, cwd: CWD });
+    await prompt(other, sessionId, "count to 2");
+    const { messages } = await service.getState(sessionId);
+    await service.sendMessage(sessionId, "Replaced.", { replaces: messages[20]!.id, wait: true });
+    await prompt(other, sessionId, "count to 3");
+    expect(textOf(other.updates, "user_message_chunk")).toBe("Replaced.");
+    expect(other.said()).not.toContain("Note");
+  });
+
   it("attaches images and files to the message, and returns links to them when a session is loaded", async () => {
     await open();
     const answered = editor.agent.request(methods.agent.session.prompt, {

@@ -1,8 +1,8 @@
 import type { ApproverAction } from "@colloquy/client";
+import type { Approvals } from "@colloquy/react";
 import { approvedText, Button, ReadThrough, TopBar, useDocumentTitle, useReading } from "@colloquy/ui/parts";
 import { useId, useMemo, useState, type ReactNode } from "react";
 import { Moment } from "../design/moment.tsx";
-import type { Approvals } from "./use-approvals.ts";
 import styles from "./approvals.module.css";
 
 /** Lists the pending actions of the signed-in approver. */
@@ -10,25 +10,24 @@ export function ApprovalsPage({
   approvals,
   menu,
 }: {
-  readonly approvals: Approvals | null;
+  readonly approvals: Approvals;
   readonly menu: ReactNode;
 }): ReactNode {
   useDocumentTitle("Approvals");
+  const { actions } = approvals;
   return (
     <>
       <TopBar menu={menu} title="Approvals" />
       <div className={styles["page"]} tabIndex={0} role="region" aria-label="Approvals">
         <div className={styles["content"]}>
-          {approvals === null ? (
+          {actions === null ? (
             <p>You are not signed in as an approver.</p>
-          ) : approvals.actions.length === 0 ? (
+          ) : actions.length === 0 ? (
             <p>Nothing waits for your approval.</p>
           ) : (
-            approvals.actions.map((action) => (
-              <ApprovalCard key={action.id} action={action} decide={approvals.decide} />
-            ))
+            actions.map((action) => <ApprovalCard key={action.id} action={action} {...approvals} />)
           )}
-          {approvals?.hasMore === true && <p>More requests wait. They appear as you decide these.</p>}
+          {approvals.hasMore && <p>More requests wait. They appear as you decide these.</p>}
         </div>
       </div>
     </>
@@ -37,22 +36,20 @@ export function ApprovalsPage({
 
 function ApprovalCard({
   action: { id, app, tool, title, input, created_at, expires_at },
-  decide,
-}: {
-  readonly action: ApproverAction;
-  readonly decide: Approvals["decide"];
-}): ReactNode {
+  approve,
+  deny,
+}: Pick<Approvals, "approve" | "deny"> & { readonly action: ApproverAction }): ReactNode {
   const text = useMemo(() => approvedText(input), [input]);
   const reading = useReading(text);
   const heading = useId();
   const [comment, setComment] = useState("");
   const [isBusy, setBusy] = useState(false);
   const [failure, setFailure] = useState<string | null>(null);
-  const send = async (decision: "approve" | "deny"): Promise<void> => {
+  const send = async (decide: Approvals["approve"]): Promise<void> => {
     setBusy(true);
     setFailure(null);
     try {
-      await decide(id, { decision, ...(comment.trim() !== "" && { comment }) });
+      await decide(id, comment.trim() === "" ? undefined : comment);
     } catch (error) {
       setFailure(error instanceof Error ? error.message : "That did not work. Try again.");
     } finally {
@@ -75,11 +72,11 @@ function ApprovalCard({
           look="primary"
           disabled={isBusy || !reading.isDone}
           aria-describedby={reading.hintId}
-          onClick={() => void send("approve")}
+          onClick={() => void send(approve)}
         >
           Approve
         </Button>
-        <Button disabled={isBusy} onClick={() => void send("deny")}>
+        <Button disabled={isBusy} onClick={() => void send(deny)}>
           Deny
         </Button>
       </div>

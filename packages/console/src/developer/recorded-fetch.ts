@@ -1,19 +1,22 @@
 // A fetch that records requests for the developer panel, without changing requests or responses.
 
+import { fetchWithProgress } from "@colloquy/client";
 import { withoutSecrets } from "./recorded-request.ts";
 import type { RequestLog } from "./request-log.ts";
 
 export interface Recording {
   readonly log: RequestLog;
-  /** Makes the requests; the page's own `fetch` when absent. */
+  /** Makes the requests; `fetchWithProgress` when absent. */
   readonly fetch?: typeof globalThis.fetch;
   /** Base of relative URLs; the page's own address when absent. */
   readonly page?: string;
 }
 
-export function recordedFetch({ log, fetch: inner, page }: Recording): typeof globalThis.fetch {
-  // A browser's `fetch` must be called as a method of `window`.
-  const send: typeof globalThis.fetch = inner ?? ((input, init) => globalThis.fetch(input, init));
+export function recordedFetch({
+  log,
+  fetch: send = fetchWithProgress,
+  page,
+}: Recording): typeof globalThis.fetch {
   return async (input, init) => {
     const startedAt = Date.now();
     const began = performance.now();

@@ -14,9 +14,9 @@ import {
   useDocumentTitle,
   useMediaQuery,
 } from "@colloquy/ui/parts";
+import { useApprovals } from "@colloquy/react";
 import { Suspense, useState, type ReactNode } from "react";
 import { ApprovalsPage } from "../approvals/approvals-page.tsx";
-import { useApprovals } from "../approvals/use-approvals.ts";
 import { AppPicker } from "../chat/app-picker.tsx";
 import { SettingsDialog } from "../settings/settings-dialog.tsx";
 import { WalletDialog } from "../wallet/wallet-dialog.tsx";
@@ -41,7 +41,8 @@ export function App(): ReactNode {
   const [opened, setOpened] = useState<"settings" | "key" | "wallet" | null>(null);
   const [isDeveloping, setDeveloping] = useState(false);
   const sessionId = route.page === "chat" ? route.sessionId : null;
-  const approvals = useApprovals();
+  // The route rejects users of an App without approvers.
+  const approvals = useApprovals(userState.signedIn !== null && page?.has_approvers === true);
   const isFinishing = useIsFinishing();
   const isGated = isFinishing || (page?.requires_sign_in === true && userState.signedIn === null);
   const close = (): void => setOpened(null);

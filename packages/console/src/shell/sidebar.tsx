@@ -1,7 +1,7 @@
 import { Activity, Check, Settings, shortAddress, Wallet } from "@colloquy/ui/parts";
 import { Navigation } from "@colloquy/ui";
 import type { ReactNode } from "react";
-import type { Approvals } from "../approvals/use-approvals.ts";
+import type { Approvals } from "@colloquy/react";
 import { useConnection } from "../connection/connection.tsx";
 import { UserEntry } from "../sign-in/user-entry.tsx";
 import { Brand } from "./brand.tsx";
@@ -17,7 +17,7 @@ export function Sidebar({
 }: {
   readonly route: Route;
   /** `null` if the user is not an approver. */
-  readonly approvals: Approvals | null;
+  readonly approvals: Approvals;
   readonly onSettings: () => void;
   readonly onWallet: () => void;
 }): ReactNode {
@@ -46,7 +46,7 @@ export function Sidebar({
             Settings
             {app !== null && <bdi className={styles["app"]}>{app}</bdi>}
           </button>
-          {approvals !== null && (
+          {approvals.actions !== null && (
             <a
               className="cq-navigation-link"
               href={hashOf({ page: "approvals" })}

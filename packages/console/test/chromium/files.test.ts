@@ -1,7 +1,11 @@
 // Uploads, displays and downloads files in the console.
 
 import { FILES } from "@colloquy/engine/internal/files/testing/sample-files";
-import { describe, expect, it } from "vitest";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { FileChooser } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { findViolationsInBothSchemes } from "../../../../test/browser/accessibility.ts";
 import { isWithoutChromium } from "../../../../test/browser/chromium.ts";
 import { expectAnswer, expectGone, expectRest, sessionOf } from "./console-page.ts";
@@ -13,12 +17,23 @@ const CSV = { name: "tea.csv", mimeType: "text/csv", buffer: FILES.text };
 describe.skipIf(await isWithoutChromium())("the console", { timeout: 60_000 }, () => {
   const kept = useSharedConsole();
 
-  async function picked(files: readonly (typeof PNG)[], isRefused = false) {
+  let folder: string;
+  beforeAll(async () => void (folder = await mkdtemp(join(tmpdir(), "colloquy-files-"))));
+  afterAll(() => rm(folder, { recursive: true }));
+
+  /** Writes a file that does not fit into the buffers of a connection. Returns its path. */
+  async function largeFile(name: string): Promise<string> {
+    const path = join(folder, name);
+    await writeFile(path, Buffer.alloc(16_000_000, "a"));
+    return path;
+  }
+
+  async function picked(files: Parameters<FileChooser["setFiles"]>[0], isRefused = false) {
     const { page, expectTrouble } = await kept.newChat();
     if (isRefused) expectTrouble(/status of 415/);
     const choosing = page.waitForEvent("filechooser");
     await page.getByRole("button", { name: "Attach files" }).click();
-    await (await choosing).setFiles([...files]);
+    await (await choosing).setFiles(files);
     const list = page.getByRole("list", { name: "Files of the message" });
     return { page, list, expectTrouble, send: page.getByRole("button", { name: "Send", exact: true }) };
   }
@@ -45,6 +60,38 @@ describe.skipIf(await isWithoutChromium())("the console", { timeout: 60_000 }, (
     expect((await downloading).suggestedFilename()).toBe("tea.csv");
     await page.reload();
     await image.waitFor();
+  });
+
+  it("shows how much of a file was sent, and ends the upload of a removed one", async () => {
+    const gates = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const waiting = gates.map(({ promise }) => promise);
+    kept.service.proxy.plan = ({ path }) => {
+      if (path !== "/api/files") return null;
+      return { holds: waiting.shift()! };
+    };
+    const { page, list, send, expectTrouble } = await picked(await largeFile("large.txt"));
+    const bar = page.getByRole("progressbar", { name: "Uploading large.txt" });
+    await list.getByText(/^\d+% of 16 MB$/).waitFor();
+    expect(Number(await bar.getAttribute("value"))).toBeGreaterThan(0);
+    expect(await findViolationsInBothSchemes(page)).toEqual([]);
+    expect(await send.isEnabled()).toBe(false);
+    gates[0]!.resolve();
+    await list.getByText("16 MB", { exact: true }).waitFor();
+    await expectGone(bar);
+    expect(await send.isEnabled()).toBe(true);
+    await page.getByRole("button", { name: "Remove large.txt" }).click();
+    await expectGone(list);
+
+    expectTrouble(/net::ERR_/);
+    const choosing = page.waitForEvent("filechooser");
+    await page.getByRole("button", { name: "Attach files" }).click();
+    await (await choosing).setFiles(await largeFile("other.txt"));
+    await list.getByText(/^\d+% of 16 MB$/).waitFor();
+    const ended = page.waitForEvent("requestfailed");
+    await page.getByRole("button", { name: "Remove other.txt" }).click();
+    await expectGone(list);
+    expect((await ended).url()).toContain("/api/files");
+    gates[1]!.resolve();
   });
 
   it("keeps the files of a message when it is edited and its answer regenerated", async () => {

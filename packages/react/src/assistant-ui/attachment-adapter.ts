@@ -6,7 +6,7 @@ import type {
   CompleteAttachment,
   PendingAttachment,
 } from "@assistant-ui/react";
-import { ACCEPTED_FILES, type Attachment, type LiveSession } from "@colloquy/client";
+import { ACCEPTED_FILES, type Attachment, type LiveSession, type UploadProgress } from "@colloquy/client";
 
 /** Returns an adapter that uploads to this session. The first upload creates the session. */
 export function attachmentAdapter(session: Pick<LiveSession, "upload">): AttachmentAdapter {
@@ -20,9 +20,16 @@ export function attachmentAdapter(session: Pick<LiveSession, "upload">): Attachm
       const common = { id, type: kindOf(file.type), name: file.name, contentType: file.type, file };
       const upload = { abort: new AbortController(), attachment: null as Attachment | null };
       uploads.set(id, upload);
-      yield { ...common, status: { type: "running", reason: "uploading", progress: 0 } };
+      const running = (progress: number): PendingAttachment => ({
+        ...common,
+        status: { type: "running", reason: "uploading", progress },
+      });
+      yield running(0);
       try {
-        upload.attachment = await session.upload(file, { signal: upload.abort.signal });
+        const { signal } = upload.abort;
+        upload.attachment = yield* withProgress(running, (onProgress) =>
+          session.upload(file, { signal, onProgress }),
+        );
         yield { ...common, status: { type: "requires-action", reason: "composer-send" } };
       } catch (error) {
         const { message } = error as Error;
@@ -41,6 +48,25 @@ export function attachmentAdapter(session: Pick<LiveSession, "upload">): Attachm
       return Promise.resolve();
     },
   };
+}
+
+/** Yields the state of an upload whenever its sent fraction, from 0 to 1, changes. Returns its result. */
+async function* withProgress<State, Result>(
+  stateAt: (fraction: number) => State,
+  upload: (onProgress: (progress: UploadProgress) => void) => Promise<Result>,
+): AsyncGenerator<State, Result> {
+  let [fraction, shown, wake] = [0, 0, (): void => undefined];
+  const ended = upload(({ sent, total }) => {
+    fraction = sent / total;
+    wake();
+  }).then((result) => ({ result }));
+  for (;;) {
+    const changed = new Promise<null>((resolve) => (wake = () => resolve(null)));
+    const end = await (shown === fraction ? Promise.race([ended, changed]) : null);
+    if (end !== null) return end.result;
+    shown = fraction;
+    yield stateAt(fraction);
+  }
 }
 
 /** Converts a file of a message to assistant-ui's type. */

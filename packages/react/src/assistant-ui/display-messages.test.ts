@@ -1,6 +1,6 @@
 import type { Message, PendingAction, SystemEvent } from "@colloquy/client";
-import { expect, it } from "vitest";
-import { displayMessages, type Shown } from "./display-messages.ts";
+import { describe, expect, it } from "vitest";
+import { displayMessages, type Shown, withPendingAnswer } from "./display-messages.ts";
 import { threadMessage } from "./thread-message.ts";
 
 const at = (second: number): string => `2026-01-01T00:00:0${second}.000Z`;
@@ -32,6 +32,7 @@ const shown = (parts: Partial<Shown>): Shown => ({
   system_events: [],
   pending_actions: [],
   progress: new Map(),
+  reasoning: null,
   ...parts,
 });
 
@@ -148,6 +149,48 @@ it("passes on data, sources, and whether there is reasoning", () => {
   const [one] = displayMessages([], shown({ messages: [message("a", 1, extras)] }));
   const { data, sources, has_reasoning: hasReasoning } = extras;
   expect(threadMessage(one!).metadata?.custom).toMatchObject({ data, sources, hasReasoning });
+});
+
+describe("reasoning", () => {
+  const steps = [{ step: 1, text: "A greeting." }];
+  const answer = message("a", 2, { status: "streaming" });
+  const question = message("q", 1, { sender: "user" });
+
+  it("precedes the text of its answer, and stays when the answer is complete", () => {
+    const before = displayMessages([], shown({ messages: [question, answer] }));
+    const after = displayMessages(
+      before,
+      shown({ messages: [question, answer], reasoning: { messageId: "a", steps } }),
+    );
+    expect([after[0] === before[0], after[1] === before[1]]).toEqual([true, false]);
+    const content = [
+      { type: "reasoning", text: "A greeting." },
+      { type: "text", text: "a" },
+    ];
+    expect(threadMessage(after[1]!).content).toEqual(content);
+    const complete = displayMessages(
+      after,
+      shown({ messages: [question, { ...answer, status: "complete" }] }),
+    );
+    expect(threadMessage(complete[1]!).content).toEqual(content);
+  });
+
+  it("is an answer of its own until the snapshot has that, before queued messages", () => {
+    const queued = message("later", 3, { sender: "user", status: "queued" });
+    const all = displayMessages([], shown({ messages: [question, queued] }));
+    const live = { messageId: "a", steps };
+    const pending = withPendingAnswer(all, all, live);
+    expect(pending.map(({ message: { id } }) => id)).toEqual(["q", "a", "later"]);
+    expect(threadMessage(pending[1]!)).toMatchObject({
+      role: "assistant",
+      status: { type: "running" },
+      content: [{ type: "reasoning" }, { type: "text", text: "" }],
+    });
+    const known = displayMessages([], shown({ messages: [question, answer, queued] }));
+    expect(withPendingAnswer(known, known, live)).toBe(known);
+    expect(withPendingAnswer(all, all, null)).toBe(all);
+    expect(withPendingAnswer([], [], live)).toEqual([]);
+  });
 });
 
 it("quotes the question only on an answer that is separated from it", () => {

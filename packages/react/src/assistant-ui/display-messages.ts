@@ -1,7 +1,14 @@
 // Messages together with their actions, progress and notices. Pure; an unchanged message stays the same
 // object, so that only changes are rendered again.
 
-import { answeredQuestion, type Message, type PendingAction, type SystemEvent } from "@colloquy/client";
+import {
+  answeredQuestion,
+  type LiveReasoning,
+  type Message,
+  type PendingAction,
+  type Reasoning,
+  type SystemEvent,
+} from "@colloquy/client";
 import type { Progress } from "../shared-session.ts";
 import { noticesOf, type Notice } from "../use-notices.ts";
 
@@ -19,6 +26,8 @@ export interface DisplayMessage {
   readonly failure: Notice | null;
   /** Text of the question it answers, if other messages are between the two. */
   readonly inReplyTo: string | null;
+  /** Reasoning that has streamed since the message is shown; `null` for none. */
+  readonly reasoning: readonly Reasoning[] | null;
 }
 
 export interface Shown {
@@ -26,6 +35,8 @@ export interface Shown {
   readonly system_events: readonly SystemEvent[];
   readonly pending_actions: readonly PendingAction[];
   readonly progress: Progress;
+  /** Reasoning of the answer in progress. */
+  readonly reasoning: LiveReasoning | null;
 }
 
 /** Returns the messages with their details. `before` is the previous result. */
@@ -35,6 +46,7 @@ export function displayMessages(before: readonly DisplayMessage[], shown: Shown)
   const after = shown.messages.map((message, index) => {
     const calls = message.tool_calls ?? [];
     const ids = new Set(calls.map(({ id }) => id));
+    const last = known.get(message.id);
     const next: DisplayMessage = {
       message,
       actions: calls.length === 0 ? [] : shown.pending_actions.filter(({ call_id }) => ids.has(call_id)),
@@ -43,11 +55,42 @@ export function displayMessages(before: readonly DisplayMessage[], shown: Shown)
       notices: told.notices.get(message.id) ?? [],
       failure: told.failures.get(message.id) ?? null,
       inReplyTo: answeredQuestion(shown.messages, index)?.content ?? null,
+      reasoning: reasoningOf(message.id, shown) ?? last?.reasoning ?? null,
     };
-    const last = known.get(message.id);
     return last !== undefined && isSame(last, next) ? last : next;
   });
   return hasSame(before, after) ? before : after;
+}
+
+/**
+ * Inserts the answer in progress if it has only reasoning yet: snapshots omit it. `all` are the messages of the
+ * snapshot, `shown` some of them.
+ */
+export function withPendingAnswer(
+  shown: readonly DisplayMessage[],
+  all: readonly DisplayMessage[],
+  live: LiveReasoning | null,
+): readonly DisplayMessage[] {
+  if (live === null || all.some(({ message }) => message.id === live.messageId)) return shown;
+  let at = shown.length;
+  while (shown[at - 1]?.message.status === "queued") at -= 1;
+  const before = shown[at - 1]?.message;
+  if (before === undefined) return shown;
+  const { created_at } = before;
+  const pending: DisplayMessage = {
+    message: { id: live.messageId, sender: "agent", content: "", created_at, status: "streaming" },
+    actions: [],
+    progress: [],
+    notices: [],
+    failure: null,
+    inReplyTo: null,
+    reasoning: live.steps,
+  };
+  return [...shown.slice(0, at), pending, ...shown.slice(at)];
+}
+
+function reasoningOf(id: string, { reasoning }: Shown): readonly Reasoning[] | null {
+  return reasoning?.messageId === id ? reasoning.steps : null;
 }
 
 function isSame(one: DisplayMessage, other: DisplayMessage): boolean {
@@ -57,6 +100,7 @@ function isSame(one: DisplayMessage, other: DisplayMessage): boolean {
     hasSame(one.progress, other.progress) &&
     one.failure?.id === other.failure?.id &&
     one.inReplyTo === other.inReplyTo &&
+    one.reasoning === other.reasoning &&
     hasSame(
       one.notices.map(({ id }) => id),
       other.notices.map(({ id }) => id),

@@ -52,7 +52,7 @@ export function threadMessage(shown: DisplayMessage): ThreadMessageLike {
   return {
     ...common,
     role: "assistant",
-    content: [...told, ...answerParts(shown)],
+    content: [...told, ...reasoningParts(shown), ...answerParts(shown)],
     status: messageStatus(shown),
     ...(feedback !== undefined &&
       feedback.score !== 0 && {
@@ -73,6 +73,10 @@ function answerParts(shown: DisplayMessage): readonly Part[] {
     return textPart(at === 0 ? part.text : part.text.replace(/^\n+/, ""));
   });
   return parts.at(-1)?.type === "text" ? parts : [...parts, textPart("")];
+}
+
+function reasoningParts({ reasoning }: DisplayMessage): readonly Part[] {
+  return (reasoning ?? []).map(({ text }) => ({ type: "reasoning", text }));
 }
 
 function textPart(text: string): { readonly type: "text"; readonly text: string } {

@@ -6,9 +6,10 @@ import {
 import type { SendOptions } from "@colloquy/client";
 import { useCallback, useMemo, useState } from "react";
 import { useColloquy } from "../colloquy-provider.tsx";
+import { useLiveReasoning } from "../use-reasoning.ts";
 import { useSession, useToolProgress } from "../use-session.ts";
 import { attachmentAdapter } from "./attachment-adapter.ts";
-import type { DisplayMessage } from "./display-messages.ts";
+import { withPendingAnswer, type DisplayMessage } from "./display-messages.ts";
 import { threadMessage } from "./thread-message.ts";
 import { useDisplayMessages } from "./use-display-messages.ts";
 import { useLatest } from "../use-latest.ts";
@@ -68,15 +69,14 @@ export function useColloquyRuntime(options: ColloquyRuntimeOptions = {}): Assist
     [latest],
   );
   const { snapshot, connection, session } = useSession(current);
-  const all = useDisplayMessages(snapshot, useToolProgress(current));
+  const reasoning = useLiveReasoning(current);
+  const all = useDisplayMessages(snapshot, useToolProgress(current), reasoning);
   const { newest = all.length, leftOut = 0 } = options;
-  const messages = useMemo(
-    () =>
-      newest < all.length || leftOut > 0
-        ? all.slice(Math.max(0, all.length - newest), all.length - leftOut)
-        : all,
-    [all, newest, leftOut],
-  );
+  const messages = useMemo(() => {
+    if (leftOut > 0) return all.slice(Math.max(0, all.length - newest), all.length - leftOut);
+    const shown = newest < all.length ? all.slice(all.length - newest) : all;
+    return withPendingAnswer(shown, all, reasoning);
+  }, [all, newest, leftOut, reasoning]);
   const threadList = useThreadListAdapter(current, show, report);
   const callbacks = useAdapterCallbacks(session, options.sendOptions, report, onSend);
   const attachments = useMemo(() => attachmentAdapter(session), [session]);

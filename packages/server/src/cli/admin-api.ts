@@ -48,7 +48,7 @@ function describeAdminError(url: string, error: unknown): unknown {
 }
 
 /** Returns the given URL, or that of the service that runs here. */
-export async function adminUrl(parts: CommandParts, url: string | undefined): Promise<string> {
+export async function serviceUrl(parts: CommandParts, url: string | undefined): Promise<string> {
   if (url !== undefined) return baseUrl(url);
   const running = await (await parts.localServices()).findRunning(await configuration(parts));
   if (running === null)

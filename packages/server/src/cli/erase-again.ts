@@ -7,7 +7,7 @@ import type { Person } from "@colloquy/client/admin";
 import { type Command } from "commander";
 import { z } from "zod";
 import { describeFileError } from "@colloquy/engine/internal/core/file-error";
-import { adminUrl, atAdminApi } from "./admin-api.ts";
+import { serviceUrl, atAdminApi } from "./admin-api.ts";
 import { CommandFailure, type CommandParts, printLine } from "./command.ts";
 
 /** A log line of an erasure. */
@@ -37,7 +37,7 @@ export function addEraseAgain(users: Command, parts: CommandParts): void {
     .addHelpText("after", `\nExample:\n  ${EXAMPLE}`)
     .action(async (log: string, options: EraseAgainOptions) => {
       const people = await erasedSince(log, timeOf(options.since));
-      const url = await adminUrl(parts, options.url);
+      const url = await serviceUrl(parts, options.url);
       let sessions = 0;
       await atAdminApi(parts, url, async (client) => {
         for (const person of people) sessions += (await client.eraseUser(person)).sessions;

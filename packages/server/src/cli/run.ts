@@ -15,6 +15,7 @@ import { addExportCommand } from "./export.ts";
 import { harmlessLine, harmlessText } from "./terminal-text.ts";
 import { addImportCommand } from "./import.ts";
 import { addUsersCommand } from "./users.ts";
+import { addApprovalsCommand } from "./approvals.ts";
 import { addAuditCommand } from "./audit.ts";
 import { addFeedbackCommand } from "./feedback.ts";
 import { addKeysCommand } from "./keys.ts";
@@ -41,6 +42,7 @@ const COMMANDS: readonly AddCommand[] = [
   addKeysCommand,
   addAuditCommand,
   addFeedbackCommand,
+  addApprovalsCommand,
   addUsersCommand,
   addSecretsCommand,
   addMigrateCommand,

@@ -1,6 +1,6 @@
 import type { Person } from "@colloquy/client/admin";
 import { type Command } from "commander";
-import { adminUrl, atAdminApi } from "./admin-api.ts";
+import { serviceUrl, atAdminApi } from "./admin-api.ts";
 import { CommandFailure, type CommandParts, printJson, printLine } from "./command.ts";
 import { addEraseAgain } from "./erase-again.ts";
 import { outOf } from "./export.ts";
@@ -39,7 +39,7 @@ Asks the running service, with the key in the environment variable COLLOQUY_ADMI
     .addHelpText("after", `\nExample:\n  colloquy users erase ${EXAMPLE} --app shop`)
     .action(async ({ json, ...options }: PersonOptions & { readonly json?: boolean }) => {
       const who = personOf(options);
-      const erased = await atAdminApi(parts, await adminUrl(parts, options.url), (client) =>
+      const erased = await atAdminApi(parts, await serviceUrl(parts, options.url), (client) =>
         client.eraseUser(who),
       );
       if (json === true) return printJson(parts, erased);
@@ -60,7 +60,7 @@ function withPerson(command: Command): Command {
 
 async function exportPerson(parts: CommandParts, options: PersonOptions & { readonly out?: string }) {
   const who = personOf(options);
-  const url = await adminUrl(parts, options.url);
+  const url = await serviceUrl(parts, options.url);
   const out = await outOf(parts, options.out);
   try {
     await atAdminApi(parts, url, async (client) => {

@@ -1,10 +1,12 @@
 // `colloquy chat` in a pseudo terminal, with a real service and the demo model.
 
 import { execFile } from "node:child_process";
+import { randomUUID } from "node:crypto";
 import { mkdir, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
+import { FaultProxy } from "../../../client/test/fault-proxy.ts";
 import { PROMPT, useSeats } from "./terminals.ts";
 import { Service } from "./service.ts";
 import { CTRL_C } from "./terminal.ts";
@@ -129,6 +131,43 @@ it("replaces the last message, answers it again, and continues in a copy", async
   expect(await texts(original)).toEqual(["count to 3", "1 2 3"]);
   user.enter("/edit");
   await user.shows("/edit takes the new text of your last message.");
+});
+
+it("loads the last messages of a long conversation, and shows earlier ones on request", async () => {
+  const proxy = await FaultProxy.start(service.url);
+  const queries: string[] = [];
+  proxy.plan = ({ path, query }) => {
+    if (path === "/api/state") queries.push(query);
+    return null;
+  };
+  const id = randomUUID();
+  for (let turn = 1; turn <= 35; turn += 1)
+    await service.client.sendMessage(id, `Note ${turn}.`, { wait: true });
+  const user = openTerminal(["chat", "--url", proxy.url, "--session", id]);
+  await user.shows(/\(60 earlier messages\)\n> Note 31\.\n[\s\S]*"Note 35\."\n[\s\S]*\n>$/);
+  for (const [left, first] of [
+    [50, 26],
+    [40, 21],
+    [30, 16],
+    [20, 11],
+    [10, 6],
+  ] as const) {
+    user.enter("/earlier");
+    await user.shows(
+      new RegExp(
+        `\\(${left} earlier messages\\)\\n> Note ${first}\\.[^>]*(?:> Note [^>]*){4}\\(end of the earlier messages\\)\\n>$`,
+      ),
+    );
+  }
+  user.enter("/earlier");
+  await user.shows(/> \/earlier\n> Note 1\.[^>]*(?:> Note [^>]*){4}\(end of the earlier messages\)\n>$/);
+  user.enter("/earlier");
+  await user.shows(/There are no earlier messages\.\n>$/);
+  user.enter("/edit Note 0.");
+  await user.shows(/"Note 0\."\n>$/);
+  expect(queries.length).toBeGreaterThan(0);
+  for (const query of queries) expect(query).toMatch(/messages=last%3A\d+/);
+  await proxy.stop();
 });
 
 it("opens by number in the displayed list, even if another conversation was opened since then", async () => {

@@ -7,9 +7,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { createClient } from "@colloquy/client";
 import { FILES as SAMPLES } from "@colloquy/engine/internal/files/testing/sample-files";
 import { recordedRun } from "../../src/cli/testing/recorded-run.ts";
 import { findFreePort } from "../../torture/harness/server-process.ts";
+import { Issuer } from "../issuer.ts";
 import { isWithoutPostgres } from "../postgres-server.ts";
 import { usePostgres } from "../use-postgres.ts";
 import { Service } from "./service.ts";
@@ -24,6 +26,7 @@ const ADMIN_KEY = "command-line-admin-key-0123456789";
 const FILES = ["session.jsonl", "wallet.jsonl", "alice.jsonl"];
 const DATA = "/var/lib/colloquy";
 const KEY_ID = /(?<=keys (?:rotate|revoke) )\S+/;
+const ACTION_ID = "0b8f3c1e-7d24-4f5a-9c36-e1a2b3c4d5f6";
 const SESSION_ID = "3c9d2f4e-5a61-4b7c-8d90-a1b2c3d4e5f6";
 /** Examples that run until they are stopped. */
 const LASTING = [/colloquy (?:serve|dev)\b/, /^colloquy chat$/, /^colloquy chat --url/];
@@ -57,14 +60,21 @@ const [MOVES, OTHERS] = [true, false].map((moves) =>
 ) as [string[], string[]];
 
 let service: Service;
+let issuer: Issuer;
 let programs = "";
 
 beforeAll(async () => {
+  issuer = await Issuer.start();
   const config = {
     apps: {
       default: {},
       defi: { requireKey: "chat" },
       games: { requireKey: "chat" },
+      support: {
+        users: { issuer: issuer.url, audience: "support", required: true },
+        tools: ["calculator"],
+        approvals: { calculator: { when: "always", approvers: { claim: "sub", values: ["mia"] } } },
+      },
     },
   };
   service = await Service.start({ config, environment: { COLLOQUY_ADMIN_KEY: ADMIN_KEY } });
@@ -82,6 +92,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await service.remove();
+  await issuer.stop();
   await rm(programs, { recursive: true });
 });
 
@@ -111,9 +122,19 @@ function type(line: string, more: Record<string, string> = {}): Promise<Typed> {
   return promise;
 }
 
+/** Sends a message that leads to a call for an approver. Returns the id of its action. */
+async function pendingAction(): Promise<string> {
+  const token = await issuer.token("uma", "support");
+  const session = createClient({ baseUrl: service.url, app: "support", token: () => token }).session();
+  const { pending_actions } = await session.send("what is 12 * 7?", { wait: true });
+  session.stop();
+  return pending_actions[0]?.id ?? "";
+}
+
 /** Returns the example with fresh values for its placeholders. */
 async function filledIn(example: string): Promise<string> {
   const line = example.replace("COMMAND", "keys").replace("0x12ab34cd", WALLET);
+  if (line.includes(ACTION_ID)) return line.replace(ACTION_ID, await pendingAction());
   if (KEY_ID.test(line)) {
     const made = await service.command(["keys", "create", "--app", "defi", "--json"]);
     const { id } = JSON.parse(made.output) as { readonly id: string };
@@ -135,7 +156,7 @@ async function filledIn(example: string): Promise<string> {
 it("exist for every command", () => {
   const commands = new Set(ALL.flatMap((example) => /\bcolloquy ([a-z]+)/.exec(example)?.[1] ?? []));
   const names =
-    "acp audit chat check completion dev doctor export feedback import keys migrate schema secrets seed serve sessions users".split(
+    "acp approvals audit chat check completion dev doctor export feedback import keys migrate schema secrets seed serve sessions users".split(
       " ",
     );
   expect([...commands].toSorted()).toEqual(names);
@@ -149,7 +170,9 @@ describe("finite examples", () => {
       // As its help says, a server that runs alone would keep the replaced data in memory.
       const isWithout = line.includes("--replace");
       if (isWithout) await service.stop();
-      expect(await type(line)).toMatchObject({ code: 0 });
+      const isApprover = line.startsWith("colloquy approvals");
+      const more = isApprover ? { COLLOQUY_TOKEN: await issuer.token("mia", "support") } : {};
+      expect(await type(line, more)).toMatchObject({ code: 0 });
       if (isWithout) await service.run();
     },
   );

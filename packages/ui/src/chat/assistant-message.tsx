@@ -1,6 +1,5 @@
 import { ActionBarPrimitive, useAuiState } from "@assistant-ui/react";
 import { RotateCw } from "../design/icons.tsx";
-import { useLiveReasoning } from "@colloquy/react";
 import type { Message as StoredMessage } from "@colloquy/client";
 import { use, type ReactNode } from "react";
 import { Button, IconButton } from "../design/button.tsx";
@@ -10,28 +9,21 @@ import { ForkButton } from "./fork-button.tsx";
 import { Message, PendingAnswer } from "./message.tsx";
 import { MessageTime } from "./message-time.tsx";
 import { NewestShownContext } from "./newest-shown.ts";
-import { SessionIdContext } from "./session-id.tsx";
 import { useDisplayMessage } from "./use-display-message.ts";
 import { useMessageText } from "./use-message-text.ts";
 
 /** An answer with its buttons. */
 export function AssistantMessage(): ReactNode {
-  const sessionId = use(SessionIdContext);
-  return sessionId !== null && <Answer sessionId={sessionId} />;
-}
-
-function Answer({ sessionId }: { readonly sessionId: string }): ReactNode {
   const shown = useDisplayMessage();
-  const live = useLiveReasoning(sessionId, shown?.message.id ?? null);
   const isNewestShown = use(NewestShownContext);
   // assistant-ui adds a placeholder after a question, even an old one at the end of the rendered range.
-  if (shown === null) return isNewestShown && <PendingAnswer live={live} />;
+  if (shown === null) return isNewestShown && <PendingAnswer />;
   const { status } = shown.message;
   const isOver = status !== "streaming" && status !== "queued";
   return (
     <Message
       {...shown}
-      reasoning={live?.steps ?? null}
+      reasoning={isOver ? null : shown.reasoning}
       footer={isOver && <Footer message={shown.message} />}
     />
   );

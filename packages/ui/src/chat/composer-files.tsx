@@ -1,4 +1,4 @@
-import { useAui, useAuiState } from "@assistant-ui/react";
+import { useAui, useAuiState, type Attachment } from "@assistant-ui/react";
 import type { ReactNode } from "react";
 import { IconButton } from "../design/button.tsx";
 import { RotateCw, X } from "../design/icons.tsx";
@@ -17,13 +17,13 @@ export function ComposerFiles(): ReactNode {
           <span className="cq-file-name" dir="auto">
             {name}
           </span>
-          {status.type === "running" && <progress aria-label={`Uploading ${name}`} />}
+          {status.type === "running" && <Progress name={name} fraction={status.progress} />}
           {status.type === "incomplete" ? (
             <span className="cq-file-problem" role="alert">
               {"message" in status ? status.message : "It was not uploaded."}
             </span>
           ) : (
-            file !== undefined && <span className="cq-file-size">{sizeText(file.size)}</span>
+            file !== undefined && <span className="cq-file-size">{sizeOf(status, file)}</span>
           )}
           {status.type === "incomplete" && file !== undefined && (
             <IconButton
@@ -44,4 +44,16 @@ export function ComposerFiles(): ReactNode {
       ))}
     </ul>
   );
+}
+
+/** Without a value until the first part was sent, and while the service checks the whole file. */
+function Progress({ name, fraction }: { readonly name: string; readonly fraction: number }): ReactNode {
+  const value = fraction > 0 && fraction < 1 ? fraction : undefined;
+  return <progress aria-label={`Uploading ${name}`} value={value} />;
+}
+
+/** Returns the size of a file, and the percentage that was sent. */
+function sizeOf(status: Attachment["status"], { size }: File): string {
+  const sent = status.type === "running" ? Math.floor(status.progress * 100) : 0;
+  return sent > 0 ? `${sent}% of ${sizeText(size)}` : sizeText(size);
 }

@@ -1,7 +1,6 @@
 import {
   messageParts,
   type Message as StoredMessage,
-  type LiveReasoning,
   type PendingAction,
   type Reasoning,
   type ToolCall as Call,
@@ -113,15 +112,11 @@ function grouped(message: StoredMessage): readonly (string | readonly Call[])[] 
   return parts;
 }
 
-/** An answer that has neither text nor calls yet. */
-export function PendingAnswer({ live }: { readonly live: LiveReasoning | null }): ReactNode {
+/** An answer that has neither text, calls nor reasoning yet. */
+export function PendingAnswer(): ReactNode {
   return (
     <div className="cq cq-message-assistant" role="article" aria-label="Assistant">
-      {live === null ? (
-        <Thinking />
-      ) : (
-        <ReasoningDetails message={{ id: live.messageId, content: "" }} live={live.steps} />
-      )}
+      <Thinking />
     </div>
   );
 }

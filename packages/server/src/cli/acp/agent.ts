@@ -16,6 +16,7 @@ import { type Client, ColloquyError } from "@colloquy/client";
 import { parseSessionId, type Snapshot } from "@colloquy/protocol";
 import type { RememberedThreads } from "../chat/remembered-threads.ts";
 import { isSessionNotFound } from "../command.ts";
+import { conversationParts, PART } from "./conversation-parts.ts";
 import { PromptTurn } from "./prompt-turn.ts";
 import { contentOf, type PromptContent } from "./prompt-content.ts";
 import { SessionUpdates } from "./session-updates.ts";
@@ -67,12 +68,15 @@ export function createAgent(options: AgentOptions): Agent {
     ];
   };
 
-  /** Returns the snapshot of a session. Throws `ColloquyError` 404 if the session does not exist. */
-  const existing = async (sent: string): Promise<Snapshot> => {
+  /**
+   * Returns a snapshot of a session with its last messages. Throws `ColloquyError` 404 if the session does not
+   * exist.
+   */
+  const existing = async (sent: string, messages = 0): Promise<Snapshot> => {
     const id = sessionOf(sent);
     // Check first: reading an id that does not exist would create a session.
     await client.getSession(id);
-    return await client.getState(id);
+    return await client.getState(id, { messages });
   };
 
   const list = async (cwd: string, cursor: string | null): Promise<ListSessionsResponse> => {
@@ -129,9 +133,11 @@ export function createAgent(options: AgentOptions): Agent {
     )
     .onRequest(methods.agent.session.load, ({ params, client: editor }) =>
       described(async () => {
-        const { messages, model, session_id: id } = await existing(params.sessionId);
+        const last = await existing(params.sessionId, PART);
+        const { model, session_id: id } = last;
         const updates = new SessionUpdates();
-        for (const update of updates.ofMessages(messages)) await notify(editor, params.sessionId, update);
+        for await (const messages of conversationParts(client, last))
+          for (const update of updates.ofMessages(messages)) await notify(editor, params.sessionId, update);
         shown.set(id, updates);
         return { configOptions: await configOf(id, model) };
       }),

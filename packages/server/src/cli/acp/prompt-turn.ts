@@ -9,6 +9,7 @@ import {
 } from "@agentclientprotocol/sdk";
 import { type Client, ColloquyError, mayUserDecide, type Decision, type LiveSession } from "@colloquy/client";
 import type { Message, PendingAction, Snapshot } from "@colloquy/protocol";
+import { PART } from "./conversation-parts.ts";
 import type { PromptContent, PromptFile } from "./prompt-content.ts";
 import { type SessionUpdates, toolCallOf } from "./session-updates.ts";
 
@@ -49,7 +50,7 @@ export class PromptTurn {
 
   constructor(client: Client, sessionId: string, editor: Editor, shown: SessionUpdates) {
     this.#client = client;
-    this.#session = client.session(sessionId);
+    this.#session = client.session(sessionId, { messages: PART });
     this.#editor = editor;
     this.#shown = shown;
   }
@@ -88,7 +89,8 @@ export class PromptTurn {
     await this.#client.getSession(this.#session.id, { signal });
     const before = await this.#session.refresh({ signal });
     if (this.#isCancelled) return "cancelled";
-    if (this.#shown.isEmpty) this.#shown.markSent(before.messages);
+    if (this.#shown.isEmpty) this.#shown.markAllSent(before.messages);
+    else await this.#loadUnsent();
     this.#title = before.title;
     const attachments = await this.#upload(before, files);
     if (this.#isCancelled) return "cancelled";
@@ -109,6 +111,17 @@ export class PromptTurn {
     } finally {
       for (const asked of this.#asked.values()) asked.abort();
       await updates.return?.();
+    }
+  }
+
+  /** Loads messages until the first one was sent. */
+  async #loadUnsent(): Promise<void> {
+    for (let count = 0; ; ) {
+      const { messages } = this.#session.getSnapshot() ?? { messages: [] };
+      const [first] = messages;
+      if (first === undefined || messages.length === count || !this.#shown.isUnsent(first)) return;
+      count = messages.length;
+      await this.#session.loadEarlier({ signal: this.#left.signal });
     }
   }
 

@@ -13,8 +13,8 @@ const answer = (content: string, more: Partial<Message> = {}): Message => ({
   turn: 1,
   ...more,
 });
-const question = (content: string): Message =>
-  answer(content, { sender: "user", id: "question", status: "complete" });
+const question = (content: string, more: Partial<Message> = {}): Message =>
+  answer(content, { sender: "user", id: "question", status: "complete", ...more });
 const call = { id: "a", name: "add", arguments: {}, status: "running" as const, text_offset: 3 };
 const result = { call_id: "a", name: "add", output: 3, is_error: false, duration_ms: 1 };
 const reasoning = (offset: number, text: string, step = 1): ReasoningDelta => ({
@@ -51,12 +51,22 @@ describe("SessionUpdates", () => {
     const updates = new SessionUpdates();
     const calls = { tool_calls: [call] };
     expect(updates.isEmpty).toBe(true);
-    updates.markSent([question("hi"), answer("One", calls)]);
+    updates.markAllSent([question("hi"), answer("One", calls)]);
     expect(updates.isEmpty).toBe(false);
     const after = answer("One two", { ...calls, tool_results: [result], status: "complete" });
     expect(shown(updates.ofMessages([question("hi"), after]))).toEqual([
       ["tool_call_update", "a", "completed"],
       ["agent_message_chunk", "answer", " two"],
+    ]);
+  });
+
+  it("omits messages that are older than its start", () => {
+    const updates = new SessionUpdates();
+    const of = (turn: number) => question(`Question ${turn}`, { id: `question ${turn}`, turn });
+    updates.markAllSent([of(7), of(8)]);
+    expect([of(6), of(7), of(9)].map((message) => updates.isUnsent(message))).toEqual([false, false, true]);
+    expect(shown(updates.ofMessages([of(5), of(6), of(7), of(8), of(9)]))).toEqual([
+      ["user_message_chunk", "question 9", "Question 9"],
     ]);
   });
 

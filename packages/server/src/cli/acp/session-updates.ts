@@ -31,11 +31,19 @@ export class SessionUpdates {
   readonly #sent = new Map<string, Sent>();
   /** Messages that were sent and no longer change. */
   readonly #ended = new Set<string>();
+  /** Messages of earlier turns are older than the first update. */
+  #firstTurn = 0;
   #thought: Thought = { id: "", text: "", restarts: 0 };
 
   /** True if the editor has no messages. */
   get isEmpty(): boolean {
     return this.#sent.size === 0 && this.#ended.size === 0;
+  }
+
+  /** Marks a conversation as sent up to its current state. `messages` are its last messages. */
+  markAllSent(messages: readonly Message[]): void {
+    this.#firstTurn = messages.length === 0 ? 0 : Math.min(...messages.map(({ turn = 0 }) => turn));
+    this.markSent(messages);
   }
 
   /** Marks the state of these messages as sent. */
@@ -51,11 +59,16 @@ export class SessionUpdates {
     }
   }
 
+  /** Returns true if no update of the message was sent, although it is not older than the first update. */
+  isUnsent({ id, turn = 0 }: Message): boolean {
+    return turn >= this.#firstTurn && !this.#sent.has(id) && !this.#ended.has(id);
+  }
+
   /** Yields updates for everything in these messages that has not been sent. */
   *ofMessages(messages: readonly Message[]): Iterable<SessionUpdate> {
     for (const message of messages) {
       const { id, sender } = message;
-      if (this.#ended.has(id)) continue;
+      if (!this.#sent.has(id) && !this.isUnsent(message)) continue;
       if (sender === "agent") yield* this.#ofAnswer(message);
       else yield* this.#ofQuestion(message);
       if (isOpen(message)) continue;

@@ -4,6 +4,9 @@ import type { Client, LiveSession } from "@colloquy/client";
 import type { Config } from "../../config/config.ts";
 import type { RememberedThreads } from "./remembered-threads.ts";
 
+/** Number of latest messages that a session loads. */
+export const LOADED = { messages: 50 };
+
 export interface ChatContext {
   readonly client: Client;
   readonly serviceName: string;
@@ -29,7 +32,7 @@ export async function chosenSession(
 ): Promise<LiveSession> {
   // Check first: opening an id that no longer exists would create a new session.
   if (id !== null) await client.getSession(id);
-  const session = client.session(id ?? undefined);
+  const session = client.session(id ?? undefined, LOADED);
   if (model !== null) await session.setModel(model);
   return session;
 }

@@ -81,6 +81,10 @@ export class Conversation {
     await this.#begin();
   }
 
+  showEarlier(signal: AbortSignal): Promise<boolean> {
+    return this.#followed.showEarlier(signal);
+  }
+
   /** Resolves when the condition holds or the session has ended. */
   until(condition: () => boolean): Promise<void> {
     return this.#followed.until(condition);

@@ -43,6 +43,16 @@ export class FollowedSession {
     return snapshot;
   }
 
+  /** Shows the messages before the first one that was shown. Returns false if there are none. */
+  async showEarlier(signal: AbortSignal): Promise<boolean> {
+    const isLoaded = (): boolean => this.#transcript.hasEarlier(this.session.getSnapshot());
+    if (!isLoaded()) await this.session.loadEarlier({ signal });
+    const snapshot = this.session.getSnapshot();
+    if (snapshot === null || !isLoaded()) return false;
+    this.#listener.onPieces(this.#transcript.earlier(snapshot));
+    return true;
+  }
+
   /** Sends a message and resolves when the updates show its effect. */
   async send(text: string, options: SendOptions): Promise<void> {
     const before = this.#stateChanges;

@@ -6,7 +6,7 @@ import { nearestName } from "@colloquy/engine/internal/core/nearest-name";
 import { isSessionNotFound } from "../command.ts";
 import { harmlessLine, truncateToWidth } from "../terminal-text.ts";
 import { attachFile, enteredPath } from "./attached-file.ts";
-import type { ChatContext } from "./chat-context.ts";
+import { type ChatContext, LOADED } from "./chat-context.ts";
 import type { RememberedThread } from "./remembered-threads.ts";
 import type { Tone } from "./transcript.ts";
 
@@ -26,6 +26,8 @@ export interface SlashCommandTarget {
   attachments: readonly string[];
   /** Sends a message with the attached files. It replaces the message `replaced`, whose files it keeps, and everything after it. */
   send(text: string, replaced?: Message): Promise<void>;
+  /** Shows earlier messages. Returns false if there are none. */
+  showEarlier(signal: AbortSignal): Promise<boolean>;
   leave(): void;
 }
 
@@ -41,6 +43,7 @@ const COMMANDS: readonly SlashCommand[] = [
   { name: "threads", parameter: "", about: "list conversations", run: listThreads },
   { name: "search", parameter: "<words>", about: "find messages", run: searchMessages },
   { name: "open", parameter: "<number or id>", about: "continue a conversation", run: openThread },
+  { name: "earlier", parameter: "", about: "show earlier messages", run: earlier },
   { name: "new", parameter: "", about: "start a new conversation", run: beginNew },
   { name: "attach", parameter: "<file>", about: "send a file with your next message", run: attach },
   { name: "edit", parameter: "<text>", about: "replace your last message", run: edit },
@@ -139,7 +142,7 @@ async function openThread(conversation: SlashCommandTarget, which: string): Prom
       throw error;
     }),
   );
-  if (thread !== null) await conversation.open(client.session(id));
+  if (thread !== null) await conversation.open(client.session(id, LOADED));
 }
 
 /** Resolves a number in the list on the screen, which may have changed since, or in a fresh list if none was shown. */
@@ -148,9 +151,14 @@ async function numberedId(conversation: SlashCommandTarget, number: number): Pro
   return conversation.listedIds[number - 1];
 }
 
+async function earlier(conversation: SlashCommandTarget): Promise<void> {
+  const isShown = await conversation.try((signal) => conversation.showEarlier(signal));
+  if (isShown === false) conversation.say("quiet", "There are no earlier messages.");
+}
+
 async function beginNew(conversation: SlashCommandTarget): Promise<void> {
   const rig = conversation.session.getSnapshot()?.model;
-  const session = conversation.context.client.session();
+  const session = conversation.context.client.session(undefined, LOADED);
   await conversation.open(session);
   conversation.say("quiet", "Started a new conversation.");
   // Keep the chosen model, unless it is the default of the new session.
@@ -168,28 +176,37 @@ async function attach(conversation: SlashCommandTarget, entry: string): Promise<
 
 async function edit(conversation: SlashCommandTarget, text: string): Promise<void> {
   if (text === "") return conversation.say("warning", "/edit takes the new text of your last message.");
-  const last = lastMessage(conversation);
+  const last = await lastMessage(conversation);
   if (last !== null) await conversation.send(text, last);
 }
 
 async function again(conversation: SlashCommandTarget): Promise<void> {
-  const last = lastMessage(conversation);
+  const last = await lastMessage(conversation);
   if (last !== null) await conversation.send(last.content, last);
 }
 
 /** Returns the user's last message, or says that there is none. */
-function lastMessage(conversation: SlashCommandTarget): Message | null {
-  const { messages = [] } = conversation.session.getSnapshot() ?? {};
-  const last = messages.findLast(({ sender }) => sender === "user") ?? null;
-  if (last === null) conversation.say("quiet", "There is no message yet.");
-  return last;
+async function lastMessage(conversation: SlashCommandTarget): Promise<Message | null> {
+  const { session } = conversation;
+  for (;;) {
+    const { messages = [], messages_before: left = 0 } = session.getSnapshot() ?? {};
+    const last = messages.findLast(({ sender }) => sender === "user") ?? null;
+    if (last !== null) return last;
+    const loaded =
+      left > 0 && (await conversation.try((signal) => session.loadEarlier({ signal }).then(() => true)));
+    if (loaded === null) return null;
+    if (!loaded) {
+      conversation.say("quiet", "There is no message yet.");
+      return null;
+    }
+  }
 }
 
 async function fork(conversation: SlashCommandTarget): Promise<void> {
   const { client } = conversation.context;
   const copy = await conversation.try((signal) => client.forkThread(conversation.session.id, { signal }));
   if (copy === null) return;
-  await conversation.open(client.session(copy.session_id));
+  await conversation.open(client.session(copy.session_id, LOADED));
   conversation.say("quiet", "This is a copy. The other conversation stays as it is.");
 }
 

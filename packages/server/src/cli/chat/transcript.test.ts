@@ -156,6 +156,44 @@ describe("an answer apart from its question", () => {
   });
 });
 
+describe("earlier messages", () => {
+  const messages = Array.from({ length: 30 }, (_, index) => user(`u${index}`, `${index}`));
+  const loaded = (first: number) => snapshot(messages.slice(first), { messages_before: first });
+  const numbers = (first: number, end: number) =>
+    messages
+      .slice(first, end)
+      .map(({ content }) => `[user] > ${content}\n`)
+      .join("");
+
+  it("are shown on request, ten at a time, and never as new ones", () => {
+    const transcript = new Transcript();
+    expect(shown(transcript.begin(loaded(15)))).toBe(`[quiet] (20 earlier messages)\n${numbers(20, 30)}`);
+    expect(transcript.hasEarlier(loaded(15))).toBe(true);
+    const end = "[quiet] (end of the earlier messages)\n";
+    expect(shown(transcript.earlier(loaded(15)))).toBe(
+      `[quiet] (15 earlier messages)\n${numbers(15, 20)}${end}`,
+    );
+    expect(transcript.hasEarlier(loaded(15))).toBe(false);
+    expect(transcript.showSnapshot(loaded(4))).toEqual([]);
+    expect(shown(transcript.earlier(loaded(4)))).toBe(
+      `[quiet] (5 earlier messages)\n${numbers(5, 15)}${end}`,
+    );
+    expect(shown(transcript.earlier(loaded(4)))).toBe(`[quiet] (4 earlier messages)\n${numbers(4, 5)}${end}`);
+    expect(shown(transcript.earlier(loaded(0)))).toBe(`${numbers(0, 4)}${end}`);
+    expect(transcript.hasEarlier(loaded(0))).toBe(false);
+    const more = snapshot([...messages, user("new", "new")]);
+    expect(shown(transcript.showSnapshot(more))).toBe("[user] > new\n");
+  });
+
+  it("are still known after the first shown message was replaced", () => {
+    const transcript = new Transcript();
+    transcript.begin(loaded(15));
+    const after = snapshot([...messages.slice(15, 20), user("new", "new")], { messages_before: 15 });
+    expect(shown(transcript.showSnapshot(after))).toBe("[user] > new\n");
+    expect(shown(transcript.earlier(after))).toContain(numbers(15, 20));
+  });
+});
+
 describe("tools", () => {
   const call = { id: "c1", name: "look_up", arguments: { of: "a\u200Bb" }, status: "complete" } as const;
   const result = { call_id: "c1", name: "look_up", output: { is: 7 }, is_error: false, duration_ms: 12.4 };

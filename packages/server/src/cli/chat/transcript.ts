@@ -33,6 +33,8 @@ export class Transcript {
   readonly #messages = new Map<string, ShownMessage>();
   readonly #events = new Set<string>();
   readonly #actions = new Map<string, PendingAction>();
+  /** Ids of loaded messages before the first one that was shown. */
+  readonly #earlier = new Set<string>();
   /** Messages that were typed here and are already on the screen. */
   readonly #typed: string[] = [];
 
@@ -50,10 +52,46 @@ export class Transcript {
   begin(snapshot: Snapshot): readonly Piece[] {
     for (const { id } of snapshot.system_events) this.#events.add(id);
     const left = Math.max(0, snapshot.messages.length - HISTORY);
-    this.replay(snapshot.messages.slice(0, left));
-    const before =
-      left === 0 ? [] : [line("quiet", left === 1 ? "(1 earlier message)" : `(${left} earlier messages)`)];
-    return [...before, ...this.showSnapshot(snapshot)];
+    this.#skip(snapshot.messages.slice(0, left));
+    return [...earlierPieces(snapshot, left), ...this.showSnapshot(snapshot)];
+  }
+
+  /** Returns the messages before the first one that was shown. */
+  earlier(snapshot: Snapshot): readonly Piece[] {
+    const end = this.#firstShown(snapshot);
+    const start = Math.max(0, end - HISTORY);
+    const { messages } = snapshot;
+    for (const { id } of messages.slice(start, end)) this.#earlier.delete(id);
+    const shown = new Transcript();
+    shown.#skip(messages.slice(0, start));
+    return [
+      ...earlierPieces(snapshot, start),
+      ...shown.replay(messages.slice(0, end)),
+      line("quiet", "(end of the earlier messages)"),
+    ];
+  }
+
+  /** Returns true if the snapshot has messages before the first one that was shown. */
+  hasEarlier(snapshot: Snapshot | null): boolean {
+    return snapshot !== null && this.#firstShown(snapshot) > 0;
+  }
+
+  #firstShown({ messages }: Snapshot): number {
+    this.#skipLoaded(messages);
+    const first = messages.findIndex(({ id }) => !this.#earlier.has(id));
+    return first < 0 ? messages.length : first;
+  }
+
+  /** Skips unknown messages before known ones: they are earlier ones that were loaded. */
+  #skipLoaded(messages: readonly Message[]): void {
+    const known = messages.findIndex(({ id }) => this.#messages.has(id));
+    if (known > 0) this.#skip(messages.slice(0, known));
+  }
+
+  /** Records messages as known that are not shown. */
+  #skip(messages: readonly Message[]): void {
+    this.replay(messages);
+    for (const { id } of messages) this.#earlier.add(id);
   }
 
   /** Returns all of these messages. */
@@ -64,6 +102,7 @@ export class Transcript {
   /** Returns the new parts of the snapshot. */
   showSnapshot(snapshot: Snapshot): readonly Piece[] {
     for (const action of snapshot.pending_actions) this.#actions.set(action.id, action);
+    this.#skipLoaded(snapshot.messages);
     return [
       ...this.replay(snapshot.messages),
       ...snapshot.system_events.flatMap((event) => this.#event(event)),
@@ -127,6 +166,13 @@ export class Transcript {
 
 /** Codes of notices that end the stream and are in no snapshot. */
 const UNSHOWN_NOTICES: ReadonlySet<string> = new Set(["session_deleted", "app_key_invalid"]);
+
+/** Returns a line with the number of messages before the one at `index`, if there are any. */
+function earlierPieces({ messages_before: left = 0 }: Snapshot, index: number): readonly Piece[] {
+  const count = left + index;
+  if (count === 0) return [];
+  return [line("quiet", count === 1 ? "(1 earlier message)" : `(${count} earlier messages)`)];
+}
 
 /** Returns text and tool calls in order. A result follows its call if it is available. */
 function answerPieces(message: Message, isOver: boolean, shown: ShownMessage): readonly Piece[] {

@@ -13,6 +13,7 @@ import { toPersistedMessage, toWireMessage } from "@colloquy/engine/internal/cor
 import type { AdminSessionQuery } from "@colloquy/engine/internal/core/ports/driving/admin-service";
 import type { HealthLimits } from "@colloquy/engine/internal/core/turn-health";
 import { isSessionNotFound } from "../command.ts";
+import { messageOfRecord } from "../message-of-record.ts";
 
 /** A session of the admin API, without its turn. */
 export type ListedSession = Omit<AdminSession, "turn">;
@@ -100,7 +101,7 @@ async function showServed(client: AdminClient, id: string): Promise<ShownSession
     if (after === undefined) break;
     page = await client.listMessages(id, { after });
   }
-  return { session: withoutTurn(session), records, messages: records.map(asMessage) };
+  return { session: withoutTurn(session), records, messages: records.map(messageOfRecord) };
 }
 
 /** Returns `null` if the service reports that the session does not exist. */
@@ -130,19 +131,4 @@ async function listPages(
 
 function withoutTurn({ turn: _, ...session }: AdminSession): ListedSession {
   return session;
-}
-
-/** Records do not contain the status of a message, so it counts as complete. */
-function asMessage(record: PersistedMessage): Message {
-  const { id, role, content, created_at, tool_calls, tool_results, sources } = record;
-  return {
-    id,
-    sender: role === "user" ? "user" : "agent",
-    content,
-    created_at,
-    status: "complete",
-    ...(tool_calls !== null && { tool_calls }),
-    ...(tool_results !== null && { tool_results }),
-    ...(sources !== undefined && { sources }),
-  };
 }
