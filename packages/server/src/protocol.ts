@@ -27,6 +27,7 @@ export {
   refusals,
   type RefusalSchema,
   refusalsAs,
+  Title,
   UserStateField,
 } from "./http/operation.ts";
 export {
