@@ -14,7 +14,7 @@ export { readMessage } from "@colloquy/engine/internal/core/message-text";
 export { DEFAULT_APP } from "@colloquy/engine/internal/core/session";
 export type { StreamPosition } from "@colloquy/engine/internal/core/ports/driven/event-hub";
 export { ClientToolsField } from "@colloquy/engine/internal/core/requested-options";
-export { formatEventId } from "@colloquy/engine/internal/core/session-event";
+export { formatEventId, parseEventId } from "@colloquy/engine/internal/core/session-event";
 export type { FastifyReply, FastifyRequest } from "fastify";
 export type { AppAccess, RouteAccess } from "./http/access/route-access.ts";
 export { JSON_MAX_DEPTH, type ParsedJson, parseJson, parseJsonBytes } from "./http/json-text.ts";

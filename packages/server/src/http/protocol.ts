@@ -99,7 +99,8 @@ export interface ProtocolSearch {
 }
 
 export interface ProtocolThreads {
-  readonly app: string;
+  /** Several Apps: those that the caller may not use are left out. */
+  readonly app: string | readonly string[];
   /** Wallet address; `null` for the conversations of the user. */
   readonly publicKey: string | null;
   readonly limit: number;
