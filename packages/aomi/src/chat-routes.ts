@@ -239,7 +239,13 @@ function respond(app: HttpApp, parts: Parts): void {
   app.post(
     "/v1/agent/chat/:id/actions/:action/result",
     {
-      config: accessOf(parts, { session: "path", app: "session", scope: "chat", counted: "caller" }),
+      config: accessOf(parts, {
+        session: "path",
+        app: "session",
+        scope: "chat",
+        needsKey: true,
+        counted: "caller",
+      }),
       schema: {
         operationId: "agentRespondToAction",
         summary: "Send the result of a wallet request",

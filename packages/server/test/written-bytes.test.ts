@@ -71,6 +71,7 @@ beforeAll(async () => {
   const protocols = {
     openai: new Hidden({ apps: ["default"] }),
     "ag-ui": new Hidden({ apps: ["default"] }),
+    aomi: new Hidden({ apps: ["default"] }),
     "mcp-server": new Hidden({ apps: ["default"], allowDecisions: true }),
   };
   server = await buildServer(

@@ -4,6 +4,7 @@
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import agUi from "@colloquy/ag-ui";
+import aomi from "@colloquy/aomi";
 import mcpServer from "@colloquy/mcp-server";
 import openai from "@colloquy/openai";
 import type { RouteAccess } from "../../src/http/access/route-access.ts";
@@ -150,7 +151,7 @@ describe("the list of operations", () => {
 /** The web server with every route that there can be. */
 function everything() {
   const pages = { console: "/nowhere", guide: "/nowhere" };
-  return testEdge({}, { pages, hasAdmin: true, protocols: [echoProtocol, openai, agUi, mcpServer] });
+  return testEdge({}, { pages, hasAdmin: true, protocols: [echoProtocol, openai, agUi, aomi, mcpServer] });
 }
 
 /** Returns the classes that operations with this access may have. */
