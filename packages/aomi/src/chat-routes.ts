@@ -38,12 +38,19 @@ const WAIT_MAX = 30_000;
 const Cursor = z.string().meta({ description: "The cursor of the last page; from the beginning if absent" });
 const Turn = z
   .object({
-    sessionId: SessionId.meta({ description: "A new UUID begins a conversation; chosen by the service if absent" }),
+    sessionId: SessionId.meta({
+      description: "A new UUID begins a conversation; chosen by the service if absent",
+    }),
     message: z.string("must be a string"),
     app: optional(AppName.nullable()),
-    mode: z.enum(["auto", "direct"], 'must be "auto" or "direct"').nullish().meta({ description: "Has no effect" }),
+    mode: z
+      .enum(["auto", "direct"], 'must be "auto" or "direct"')
+      .nullish()
+      .meta({ description: "Has no effect" }),
     applicationId: z.null("is not supported. Name the App in `app`").optional(),
-    model: optional(z.string("must be a string").nullable()).meta({ description: "Model as `provider/model`" }),
+    model: optional(z.string("must be a string").nullable()).meta({
+      description: "Model as `provider/model`",
+    }),
     userState: UserStateField.nullish(),
     clientId: optional(ClientId.nullable()),
     cursor: optional(Cursor.nullable()).meta({
@@ -88,7 +95,8 @@ function start(app: HttpApp, parts: Parts): void {
       schema: {
         operationId: "agentStartTurn",
         summary: "Send a message to an agent",
-        description: "409 `busy` while a turn is in progress. With an `Idempotency-Key`, a repeat is not answered again.",
+        description:
+          "409 `busy` while a turn is in progress. With an `Idempotency-Key`, a repeat is not answered again.",
         tags: TAGS,
         headers: z.object({ ...HEADERS.appKey, ...HEADERS.idempotencyKey }),
         body: Turn,
@@ -120,7 +128,8 @@ function start(app: HttpApp, parts: Parts): void {
 /** Parses a body, and adds a session id if it has none. */
 function withSession(bytes: Buffer): ParsedJson {
   const parsed = parseJsonBytes(bytes);
-  if (!parsed.ok || !isJsonObject(parsed.value) || (parsed.value["sessionId"] ?? null) !== null) return parsed;
+  if (!parsed.ok || !isJsonObject(parsed.value) || (parsed.value["sessionId"] ?? null) !== null)
+    return parsed;
   return { ...parsed, value: { ...parsed.value, sessionId: randomUUID() } };
 }
 

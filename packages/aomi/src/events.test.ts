@@ -94,7 +94,10 @@ const STAGES: Readonly<Record<string, readonly View[]>> = {
     viewOf([user(1), agent(1, { content: "Let me see." })]),
     viewOf([
       user(1),
-      agent(1, { content: "Let me see.", tool_calls: [call("c1", "running", 11), call("c2", "running", 11)] }),
+      agent(1, {
+        content: "Let me see.",
+        tool_calls: [call("c1", "running", 11), call("c2", "running", 11)],
+      }),
     ]),
     viewOf([
       user(1),

@@ -39,7 +39,9 @@ export function* eventsAfter(view: View, after: number): Generator<AgentEvent> {
 
 /** Returns the text in progress; `null` if there is none. */
 export function liveMessage(view: View): LiveMessage | null {
-  const answer = view.snapshot.messages.findLast(({ sender, status }) => sender === "agent" && status === "streaming");
+  const answer = view.snapshot.messages.findLast(
+    ({ sender, status }) => sender === "agent" && status === "streaming",
+  );
   if (answer?.turn === undefined) return null;
   const parts = messageParts(answer);
   const last = parts.at(-1);
@@ -133,8 +135,7 @@ class Turn {
       yield this.#event(part, 2, at, toAction(action, label, state));
       yield this.#event(part, 3, at, { type: "turn_state_changed", state: "processing" });
     } else if (action?.kind === "approval" || action?.kind === "question") {
-      const content =
-        action.kind === "question" ? action.request.question : `${label} waits for a decision.`;
+      const content = action.kind === "question" ? action.request.question : `${label} waits for a decision.`;
       const notice = { type: "message", sender: "notice", content, is_streaming: false } as const;
       yield this.#event(part, 0, action, { ...notice, message_key: keyOf(message, index) });
     }
@@ -174,13 +175,17 @@ class Turn {
 
   #failure(): string | null {
     const { system_events: events } = this.#view.snapshot;
-    const failed = events.findLast(({ type, payload }) => type === "error" && payload["turn"] === this.#number);
+    const failed = events.findLast(
+      ({ type, payload }) => type === "error" && payload["turn"] === this.#number,
+    );
     return failed === undefined ? null : asText(failed.payload["message"]);
   }
 
   #mayFail(): boolean {
     const { messages, is_processing } = this.#view.snapshot;
-    return is_processing && messages.every(({ turn = 0, status }) => turn <= this.#number || status === "queued");
+    return (
+      is_processing && messages.every(({ turn = 0, status }) => turn <= this.#number || status === "queued")
+    );
   }
 
   #event(

@@ -54,6 +54,7 @@ export function sessionRoutes(app: HttpApp, parts: Parts): void {
       return { sessions: page?.threads.map(toSession) ?? [], nextCursor: page?.next ?? null };
     },
   );
+  const { 200: _, ...refusals } = answers("");
   const schema = { tags: TAGS, headers: z.object(HEADERS.sessionKey), params: SessionPath };
   app.get(
     "/v1/agent/sessions/:id",
@@ -83,7 +84,9 @@ export function sessionRoutes(app: HttpApp, parts: Parts): void {
     async (request) => {
       const { title, archived } = request.body;
       const conversation = await served(parts, request);
-      return toSession(await conversation.edit({ title: title ?? undefined, archived: archived ?? undefined }));
+      return toSession(
+        await conversation.edit({ title: title ?? undefined, archived: archived ?? undefined }),
+      );
     },
   );
   app.delete(
@@ -94,7 +97,7 @@ export function sessionRoutes(app: HttpApp, parts: Parts): void {
         ...schema,
         operationId: "agentDeleteSession",
         summary: "Delete a session and its messages",
-        response: { 204: { description: "Deleted" }, ...withoutBody(answers("")) },
+        response: { 204: z.undefined().meta({ description: "Deleted" }), ...refusals },
       },
     },
     async (request, reply) => {
@@ -102,10 +105,6 @@ export function sessionRoutes(app: HttpApp, parts: Parts): void {
       return reply.code(204).send();
     },
   );
-}
-
-function withoutBody({ 200: _, ...refusals }: ReturnType<typeof answers>) {
-  return refusals;
 }
 
 /** Returns the conversation of the request. Throws the refusal if its App is not served. */

@@ -1,7 +1,14 @@
 // A conversation as it is derived into events: its snapshot, kept up to date, and its wallet actions.
 
 import { fold } from "@colloquy/client";
-import type { Action, Message, PendingAction, ResolvedAction, Snapshot, UpdateEvent } from "@colloquy/protocol";
+import type {
+  Action,
+  Message,
+  PendingAction,
+  ResolvedAction,
+  Snapshot,
+  UpdateEvent,
+} from "@colloquy/protocol";
 import type { ProtocolConversation } from "@colloquy/server/protocol";
 import { incarnationOf } from "./positions.ts";
 
@@ -62,7 +69,8 @@ export class View {
     const next = messages.slice(messages.indexOf(message) + 1).find(({ sender }) => sender === "agent");
     for (const action of this.#actions.values()) {
       const isOfMessage =
-        action.created_at >= message.created_at && (next === undefined || action.created_at < next.created_at);
+        action.created_at >= message.created_at &&
+        (next === undefined || action.created_at < next.created_at);
       if (action.call_id === callId && isOfMessage) return action;
     }
     return null;

@@ -65,7 +65,13 @@ function listing(transport: Transport) {
       const filters = Object.entries(metadata).map(([name, value]) => [`metadata.${name}`, value]);
       const answer = await transport.required<Thread[]>({
         path: "/api/sessions",
-        query: { public_key: publicKey, limit, cursor, archived: archived?.toString(), ...Object.fromEntries(filters) },
+        query: {
+          public_key: publicKey,
+          limit,
+          cursor,
+          archived: archived?.toString(),
+          ...Object.fromEntries(filters),
+        },
         headers: { "X-Session-Id": sessionId },
         field: "length",
         repeatable: true,

@@ -197,7 +197,9 @@ export class RequestedConversation implements ProtocolConversation {
     await this.admitChange();
     const { conversations } = this.#parts.services;
     return snapshotOf(
-      await this.#request.caller.run((access) => conversations.interrupt(this.id, access, EXISTING, null, turn)),
+      await this.#request.caller.run((access) =>
+        conversations.interrupt(this.id, access, EXISTING, null, turn),
+      ),
     );
   }
 

@@ -106,7 +106,12 @@ export class AgentSession {
   async poll(wait = 0, cursor = this.cursor): Promise<EventPage> {
     const query = new URLSearchParams({ ...(cursor !== undefined && { cursor }), wait: String(wait) });
     return this.apply(
-      await this.#json("GET", `/v1/agent/chat/${this.sessionId}?${query.toString()}`, undefined, this.#thread()),
+      await this.#json(
+        "GET",
+        `/v1/agent/chat/${this.sessionId}?${query.toString()}`,
+        undefined,
+        this.#thread(),
+      ),
     );
   }
 
@@ -119,7 +124,12 @@ export class AgentSession {
   async respond(actionId: string, revision: number, result: object): Promise<AgentEvent> {
     const path = `/v1/agent/chat/${this.sessionId}/actions/${actionId}/result`;
     const headers = { "idempotency-key": randomUUID(), ...this.#thread() };
-    const answer = await this.#json<{ readonly action: AgentEvent }>("POST", path, { revision, result }, headers);
+    const answer = await this.#json<{ readonly action: AgentEvent }>(
+      "POST",
+      path,
+      { revision, result },
+      headers,
+    );
     return answer.action;
   }
 
@@ -161,7 +171,8 @@ export class AgentSession {
       this.frames.message += 1;
       const live = data as LiveMessage;
       const known = this.live.get(live.message.message_key)?.revision ?? -1;
-      if (live.turn_id === this.turnId && live.revision > known) this.live.set(live.message.message_key, live);
+      if (live.turn_id === this.turnId && live.revision > known)
+        this.live.set(live.message.message_key, live);
     } else if (event === "resync") this.frames.resync += 1;
     else throw new TypeError(`unknown frame ${event}`);
   }

@@ -44,7 +44,9 @@ describe("a turn", () => {
     const followed = session.follow();
     const call = await service.model.next();
     call.say("Hi ");
-    await expect.poll(() => [...session.live.values()].map(({ message }) => message.content)).toEqual(["Hi "]);
+    await expect
+      .poll(() => [...session.live.values()].map(({ message }) => message.content))
+      .toEqual(["Hi "]);
     call.say("there.").finish();
     await followed;
     expect(session.types).toEqual(["user", "processing", "agent", "title_changed", "complete"]);

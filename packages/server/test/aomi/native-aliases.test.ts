@@ -50,6 +50,7 @@ let service: ProtocolService;
 let key: string;
 beforeAll(async () => {
   service = await startProtocolService({
+    environment: { COLLOQUY_SECRET_KEY: "0f1e".repeat(16) },
     adjust: (config) => {
       const { shop, ...apps } = config.apps;
       const rules = { ...shop!, secrets: SLOTS, models: ["demo/assistant"] };
@@ -86,14 +87,20 @@ describe.each(VERSIONS)("the client $name", (version) => {
   it("sends messages, reads the state and interrupts", async () => {
     const { request } = newSession();
     const state = JSON.stringify({ evm: { address: "0xabc", chain_id: 1 } });
-    const sent = await request("POST", chat("hello", { app: "shop", user_state: state, client_id: "tab-1" }), withKey());
+    const sent = await request(
+      "POST",
+      chat("hello", { app: "shop", user_state: state, client_id: "tab-1" }),
+      withKey(),
+    );
     expect(sent).toMatchObject({ is_processing: true, user_state: { evm: { address: "0xabc" } } });
     const read = () => request("GET", `${version.conversation}/state?client_id=tab-1`);
     await expect.poll(async () => (await read()).is_processing).toBe(false);
     const { messages, title } = await read();
     expect(messages).toMatchObject([{ sender: "user", content: "hello" }, { sender: "agent" }]);
     expect(title).toEqual(expect.any(String));
-    expect(await request("POST", `${version.conversation}/interrupt`)).toMatchObject({ is_processing: false });
+    expect(await request("POST", `${version.conversation}/interrupt`)).toMatchObject({
+      is_processing: false,
+    });
   });
 
   it("is refused without the key, and with another one", async () => {

@@ -87,7 +87,9 @@ describe.skipIf(isWithoutChain)("a wallet request", () => {
       expires_at: expect.any(Number),
       request: {
         type: "execute_evm",
-        transactions: [{ chain_id: localChainId, from: alice, value: "500000000000000000", kind: expect.any(String) }],
+        transactions: [
+          { chain_id: localChainId, from: alice, value: "500000000000000000", kind: expect.any(String) },
+        ],
       },
     });
     const result = { status: "submitted", legs: [{ id: "1", status: "submitted", transactionId: HASH }] };
@@ -141,7 +143,13 @@ describe.skipIf(isWithoutChain)("a wallet request", () => {
     const cases = [
       [id, 2, rejected, 409, "action_revision_conflict"],
       [id, 1, { status: "signed", outputs: [{ id: "1", signature: "0xab" }] }, 400, "action_result_invalid"],
-      [id, 1, { status: "submitted", legs: [{ id: "1", status: "submitted" }] }, 400, "action_result_invalid"],
+      [
+        id,
+        1,
+        { status: "submitted", legs: [{ id: "1", status: "submitted" }] },
+        400,
+        "action_result_invalid",
+      ],
       ["7f8d1f0e-8a54-4c4e-9d27-0b5c3c0b8d11", 1, rejected, 404, "action_not_found"],
     ] as const;
     for (const [of, revision, result, status, code] of cases) {
@@ -149,7 +157,9 @@ describe.skipIf(isWithoutChain)("a wallet request", () => {
       expect(error).toBeInstanceOf(AgentApiError);
       expect(error).toMatchObject({ status, code });
     }
-    expect((await createClient({ baseUrl: url }).getState(session.sessionId)).pending_actions).toHaveLength(1);
+    expect((await createClient({ baseUrl: url }).getState(session.sessionId)).pending_actions).toHaveLength(
+      1,
+    );
   });
 
   it("ends with an interrupt of its turn", async () => {

@@ -5,7 +5,16 @@ import { DeletedThread, PersistedMessage, Thread } from "../documented.ts";
 import { InvalidRequest } from "@colloquy/engine/internal/core/errors";
 import { isJsonObject, type JsonObject } from "@colloquy/engine/internal/core/json";
 import { claimForbidden } from "../access/refusals.ts";
-import { EXAMPLE_WALLET, HEADERS, IdPath, limitUpTo, optional, PublicKey, refusals, Title } from "../operation.ts";
+import {
+  EXAMPLE_WALLET,
+  HEADERS,
+  IdPath,
+  limitUpTo,
+  optional,
+  PublicKey,
+  refusals,
+  Title,
+} from "../operation.ts";
 import type { HttpApp, RouteParts } from "./route-parts.ts";
 import { nextLink, sendArray, sendRecords } from "./send-array.ts";
 
@@ -197,7 +206,13 @@ function listThreads(app: HttpApp, { services, admission }: RouteParts): void {
           value,
         ]);
         const ofArchive = archived === undefined ? {} : { archived };
-        const next = { ...ofWallet, ...ofArchive, ...Object.fromEntries(filters), limit: String(limit), cursor: page.next };
+        const next = {
+          ...ofWallet,
+          ...ofArchive,
+          ...Object.fromEntries(filters),
+          limit: String(limit),
+          cursor: page.next,
+        };
         reply.header("link", nextLink(next));
       }
       return reply.send([...page.threads]);
