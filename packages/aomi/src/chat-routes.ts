@@ -188,6 +188,7 @@ function stream(app: HttpApp, parts: Parts): void {
   app.get(
     "/v1/agent/chat/:id/stream",
     {
+      exposeHeadRoute: false,
       config: accessOf(parts, { session: "path", app: "session", scope: "read", streams: true }),
       schema: {
         operationId: "agentStreamEvents",

@@ -69,7 +69,7 @@ describe.skipIf(isWithoutChain)("a wallet request", () => {
       evm: { address: alice, chain_id: localChainId },
     };
     await session.start("send it", { userState });
-    const input = { to: chain.accounts[2], value: "0.5", chain_id: localChainId };
+    const input = { to: chain.accounts[2], value_wei: "500000000000000000", chain_id: localChainId };
     (await model.next()).callTool("wallet_request_transaction", input, "call_0").finish("tool-calls");
     await session.follow(() => session.state === "awaiting_action");
     const action = session.events.find(({ type }) => type === "action");

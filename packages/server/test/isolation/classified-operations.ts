@@ -35,6 +35,8 @@ export interface ClassifiedOperation {
   readonly headers?: (target: Target) => NonNullable<Call["headers"]>;
   /** True if the response is an event stream; a text after which it need not be read further. */
   readonly streams?: true | string;
+  /** True if a turn goes on after the response. */
+  readonly begins?: true;
   /** Status for callers with access, if it is not 200. */
   readonly allowed?: number;
   /** True if a `user` operation concerns a session, so that a key of another App is refused. */
@@ -158,7 +160,7 @@ export const OPERATIONS: Readonly<Record<string, ClassifiedOperation>> = {
     class: "app",
     path: () => "/v1/agent/chat",
     body: ({ app, conversation: { session } }) => ({ sessionId: session, app, message: "hello" }),
-    headers: () => ({ "Idempotency-Key": "hello" }),
+    begins: true,
   },
   "GET /v1/agent/chat/{id}": { class: "session", path: agentPath },
   "GET /v1/agent/chat/{id}/stream": {

@@ -179,7 +179,7 @@ describe.each(cells)("$name on a session of $app, with $caller", ({ app, name, c
     expect(canaries().filter((text) => answer.text.includes(text) && !allowed.includes(text))).toEqual([]);
     expect(service.keySecrets.filter((secret) => answer.text.includes(secret))).toEqual([]);
     if (caller === "own key") answersToOwnKey[app] += answer.text;
-    if (sent !== 200) expect(await snapshotOf(app, target.conversation.session)).toBe(before);
+    if (sent >= 300) expect(await snapshotOf(app, target.conversation.session)).toBe(before);
     const row = rows.get(`${app} ${name}`) ?? { app, name, class: operation.class, statuses: [] };
     rows.set(`${app} ${name}`, { ...row, statuses: [...row.statuses, answer.status] });
   });

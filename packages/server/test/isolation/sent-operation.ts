@@ -30,6 +30,12 @@ export async function sendOperation(
   const { streams } = operation;
   if (streams !== undefined && method !== "HEAD") return await readStream(url, method, path, call, streams);
   const answer = await send(url, method, path, call);
+  if (operation.begins === true && answer.status === 200)
+    await send(url, "GET", "/api/state", {
+      ...call,
+      json: undefined,
+      headers: { ...call.headers, Prefer: "wait=20" },
+    });
   return { status: answer.status, text: JSON.stringify(answer.headers) + answer.text };
 }
 
