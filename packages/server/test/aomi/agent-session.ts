@@ -133,9 +133,9 @@ export class AgentSession {
     return answer.action;
   }
 
-  sessions(method: string, path: string, body?: object): Promise<any> {
+  sessions(method: string, path: string, body?: object): Promise<unknown> {
     const headers = method === "GET" ? {} : { "idempotency-key": randomUUID() };
-    return this.#json(method, `/v1/agent/sessions${path}`, body, headers);
+    return this.#json<unknown>(method, `/v1/agent/sessions${path}`, body, headers);
   }
 
   /** Reads the stream until `isDone`, reconnecting with the cursor after a `resync`. */
@@ -196,7 +196,7 @@ export class AgentSession {
     return { "x-session-id": this.sessionId, "x-thread-id": this.sessionId };
   }
 
-  async #json<Answer = any>(
+  async #json<Answer = EventPage>(
     method: string,
     path: string,
     body?: object,

@@ -3,6 +3,7 @@
 // of the one with `/api/thread`.
 
 import { randomUUID } from "node:crypto";
+import type { Snapshot } from "@colloquy/protocol";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type ProtocolService, startProtocolService } from "../protocol-service.ts";
 
@@ -65,18 +66,18 @@ describe.each(VERSIONS)("the client $name", (version) => {
   const newSession = () => {
     const session = randomUUID();
     const headers = { "X-Session-Id": session, ...version.headers(session) };
-    const request = async (
+    const request = async <Answer = unknown>(
       method: string,
       path: string,
       { body, more = {} }: { readonly body?: object; readonly more?: Readonly<Record<string, string>> } = {},
-    ): Promise<any> => {
+    ): Promise<Answer> => {
       const response = await fetch(service.url + path, {
         method,
         headers: { ...headers, ...more, ...(body && { "Content-Type": "application/json" }) },
         ...(body && { body: JSON.stringify(body) }),
       });
       if (!response.ok) throw new Error(`HTTP ${response.status}: ${await response.text()}`);
-      return await response.json();
+      return (await response.json()) as Answer;
     };
     return { session, headers, request };
   };
@@ -93,7 +94,7 @@ describe.each(VERSIONS)("the client $name", (version) => {
       withKey(),
     );
     expect(sent).toMatchObject({ is_processing: true, user_state: { evm: { address: "0xabc" } } });
-    const read = () => request("GET", `${version.conversation}/state?client_id=tab-1`);
+    const read = () => request<Snapshot>("GET", `${version.conversation}/state?client_id=tab-1`);
     await expect.poll(async () => (await read()).is_processing).toBe(false);
     const { messages, title } = await read();
     expect(messages).toMatchObject([{ sender: "user", content: "hello" }, { sender: "agent" }]);
@@ -148,7 +149,10 @@ describe.each(VERSIONS)("the client $name", (version) => {
       session_id: session,
     });
     const list = (more: object = {}) =>
-      request("GET", `${version.threads}?${new URLSearchParams({ public_key: wallet, ...more }).toString()}`);
+      request<object[]>(
+        "GET",
+        `${version.threads}?${new URLSearchParams({ public_key: wallet, ...more }).toString()}`,
+      );
     expect(await list()).toEqual([await request("GET", path)]);
     expect((await list())[0]).not.toHaveProperty("is_archived");
     expect(await request("POST", `${path}/archive`)).toMatchObject({ is_archived: true });
