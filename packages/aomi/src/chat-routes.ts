@@ -5,6 +5,7 @@ import { SessionId } from "@colloquy/protocol";
 import {
   AppName,
   CHAT_ACCESS,
+  CHAT_BODY_MAX_BYTES,
   ClientId,
   DEFAULT_APP,
   type FastifyRequest,
@@ -57,7 +58,7 @@ const Turn = z
       description: "Limits the page to later events. One of a deleted conversation is ignored",
     }),
   })
-  .meta({ example: { sessionId: "7f8d1f0e-8a54-4c4e-9d27-0b5c3c0b8d11", message: "what is 12 * 7?" } });
+  .meta({ example: { sessionId: "2c9e4d7a-6b15-4f0e-8d3a-51b7c2a90e64", message: "what is 12 * 7?" } });
 
 const PollQuery = z.object({
   cursor: optional(Cursor),
@@ -92,6 +93,7 @@ function start(app: HttpApp, parts: Parts): void {
     "/v1/agent/chat",
     {
       config: { ...accessOf(parts, { ...CHAT_ACCESS, bodyField: "sessionId" }), parseBody: withSession },
+      bodyLimit: CHAT_BODY_MAX_BYTES,
       schema: {
         operationId: "agentStartTurn",
         summary: "Send a message to an agent",

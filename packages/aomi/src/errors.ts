@@ -3,20 +3,23 @@
 import type { Problem } from "@colloquy/protocol";
 import { type FormattedError, InvalidRequest, ServiceError } from "@colloquy/server/protocol";
 
-/** The agent API's codes for errors of access to an App, by status. */
-const ACCESS: Readonly<Record<number, string>> = { 401: "app_key_required", 403: "app_key_not_scoped" };
-const OF_KEYS: ReadonlySet<string> = new Set(["app_key_missing", "app_key_invalid", "app_forbidden"]);
+/** Codes of the agent API for codes of the service. */
+const CODES: Readonly<Record<string, string>> = {
+  app_key_invalid: "app_key_required",
+  app_forbidden: "app_key_not_scoped",
+  app_not_served: "app_not_found",
+  session_busy: "busy",
+};
 
 export function formatError({ status, detail, code, request_id: requestId }: Problem): FormattedError {
-  const known = OF_KEYS.has(code) ? (ACCESS[status] ?? code) : code;
-  const error = { code: known, message: detail, requestId, details: { code, status } };
+  const error = { code: CODES[code] ?? code, message: detail, requestId, details: { code, status } };
   return { contentType: "application/json; charset=utf-8", body: JSON.stringify({ error }) };
 }
 
 export function busy(): ServiceError {
   return new ServiceError(
     409,
-    "busy",
+    "session_busy",
     "The assistant is still answering. Wait for the end of the turn, or interrupt it.",
   );
 }

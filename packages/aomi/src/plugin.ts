@@ -30,7 +30,7 @@ export const aomi = defineProtocol({
 
 function notServed(app: string): NotFound {
   return new NotFound(
-    "app_not_found",
+    "app_not_served",
     `The agent API does not serve this App. "protocols": { "aomi": { "apps": [${JSON.stringify(app)}] } } in the configuration file adds it.`,
   );
 }

@@ -97,7 +97,6 @@ const EditBody = z
     message: "must be a string, unless the body has `metadata` or `is_archived`",
     path: ["title"],
   })
-  .transform(({ is_archived: archived, ...edit }) => ({ ...edit, archived }))
   .meta({
     anyOf: [{ required: ["title"] }, { required: ["metadata"] }, { required: ["is_archived"] }],
     examples: [{ title: "Bridging to Arbitrum", metadata: EXAMPLE_METADATA }],
@@ -319,7 +318,8 @@ function renameAndDelete(app: HttpApp, { services }: RouteParts): void {
     },
     (request) => {
       const { id } = request.params;
-      return request.caller.run((access) => threads.edit(id, request.body, access));
+      const { is_archived: archived, ...edit } = request.body;
+      return request.caller.run((access) => threads.edit(id, { ...edit, archived }, access));
     },
   );
 
