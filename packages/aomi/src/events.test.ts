@@ -158,6 +158,11 @@ const STAGES: Readonly<Record<string, readonly View[]>> = {
     viewOf([
       user(1),
       agent(1, { content: "One.", status: "complete", steps: { from: 1, to: 1 } }),
+      user(2, { status: "queued", steering: { status: "pending" } }),
+    ]),
+    viewOf([
+      user(1),
+      agent(1, { content: "One.", status: "complete", steps: { from: 1, to: 1 } }),
       user(2, { turn: 1, steering: { status: "read", step: 2 } }),
       agent(1, { id: "b1", steps: { from: 2 } }),
     ]),
