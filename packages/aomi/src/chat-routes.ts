@@ -66,7 +66,12 @@ const PollQuery = z.object({
     z
       .string()
       .regex(/^\d{1,5}$/, `must be an integer from 0 to ${WAIT_MAX}`)
-      .meta({ description: `Milliseconds to wait for an event, at most ${WAIT_MAX}` }),
+      .meta({
+        description: "Milliseconds to wait for an event",
+        type: "integer",
+        minimum: 0,
+        maximum: WAIT_MAX,
+      }),
   ),
 });
 const ActionPath = SessionPath.extend({ action: z.string().toLowerCase() });

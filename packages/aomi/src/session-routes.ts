@@ -21,7 +21,12 @@ const ListQuery = z.object({
     z
       .string()
       .regex(/^(?:[1-9]\d?|100)$/, `must be an integer from 1 to ${PAGE_MAX}`)
-      .meta({ description: `Sessions of the page; ${PAGE} if absent` }),
+      .meta({
+        description: `Sessions of the page; ${PAGE} if absent`,
+        type: "integer",
+        minimum: 1,
+        maximum: PAGE_MAX,
+      }),
   ),
 });
 const Update = z
