@@ -27,6 +27,7 @@ export const TREE: readonly Group[] = [
       page("guides/ai-sdk.md", "useChat of the AI SDK"),
       page("protocols/openai.md", "The OpenAI API"),
       page("protocols/ag-ui.md", "AG-UI"),
+      page("protocols/aomi.md", "Aomi clients"),
       page("protocols/acp.md", "Editors"),
       page("protocols/mcp-server.md", "The MCP server"),
       page("guides/your-server.md", "Your server in front"),

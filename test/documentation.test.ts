@@ -12,7 +12,9 @@ const CODE = textOf("");
 
 /** Returns the sources of a folder of the packages with problem codes, without tests. */
 function textOf(folder: string): string {
-  const files = globSync(join("packages/{engine,server,ai-sdk,ag-ui}/src", folder, "**/*.ts"), { cwd: ROOT });
+  const files = globSync(join("packages/{engine,server,ai-sdk,ag-ui,aomi}/src", folder, "**/*.ts"), {
+    cwd: ROOT,
+  });
   return files
     .filter((file) => !/\.(?:test|suite)\.ts$|\/testing\//.test(file))
     .map(read)

@@ -83,6 +83,8 @@ const SIBLINGS: Readonly<Record<string, readonly string[]>> = {
   engine: ["protocol"],
   "ai-sdk": ["protocol", "server"],
   "ag-ui": ["protocol", "server"],
+  // The client folds events over a snapshot.
+  aomi: ["protocol", "client", "server"],
   mcp: ["engine"],
   openapi: ["engine"],
   postgres: ["engine"],
@@ -103,6 +105,7 @@ const SIBLINGS: Readonly<Record<string, readonly string[]>> = {
     "nats",
     "openai",
     "ag-ui",
+    "aomi",
     "s3",
   ],
   client: ["protocol"],

@@ -16,6 +16,7 @@ export const SERVER_PACKAGES = [
   "engine",
   "ai-sdk",
   "ag-ui",
+  "aomi",
   "mcp",
   "openapi",
   "postgres",

@@ -40,7 +40,7 @@ export const SLOW: readonly string[] = [
   "packages/server/test/black-box/{restart,killed-during-actions}.test.ts",
   "packages/server/test/{data-at-rest,environment-block,full-disk,lost-disk,secrets,unread-responses}.test.ts",
   "packages/server/test/effects/**/*.test.ts",
-  "packages/server/test/{ag-ui,mcp-server,openai}/killed.test.ts",
+  "packages/server/test/{ag-ui,aomi,mcp-server,openai}/killed.test.ts",
   "packages/server/test/{acp,one-conversation}.test.ts",
   "packages/server/test/openai/other-clients.test.ts",
   // Interleavings of events, and databases that are shared, failing or migrated. `npm test` includes the

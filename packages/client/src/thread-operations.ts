@@ -55,15 +55,23 @@ function listing(transport: Transport) {
         readonly cursor?: string | undefined;
         /** Lists only threads whose metadata contains these string values. */
         readonly metadata?: Readonly<Record<string, string>> | undefined;
+        /** Lists only archived threads, or only the others; both when absent. */
+        readonly archived?: boolean | undefined;
         /** The current session; one without messages when absent. */
         readonly sessionId?: string | undefined;
       } = {},
     ): Promise<ThreadPage> {
-      const { limit, cursor, metadata = {}, sessionId = (asking ??= randomId()), signal } = options;
+      const { limit, cursor, archived, metadata = {}, sessionId = (asking ??= randomId()), signal } = options;
       const filters = Object.entries(metadata).map(([name, value]) => [`metadata.${name}`, value]);
       const answer = await transport.required<Thread[]>({
         path: "/api/sessions",
-        query: { public_key: publicKey, limit, cursor, ...Object.fromEntries(filters) },
+        query: {
+          public_key: publicKey,
+          limit,
+          cursor,
+          archived: archived?.toString(),
+          ...Object.fromEntries(filters),
+        },
         headers: { "X-Session-Id": sessionId },
         field: "length",
         repeatable: true,
@@ -171,6 +179,15 @@ function changing(transport: Transport) {
 
     unpinThread(id: string, { signal }: Abortable = {}): Promise<Thread> {
       return transport.body({ method: "DELETE", path: `${path(id)}/pin`, repeatable: true, signal });
+    },
+
+    /** Marks the thread with `is_archived`, for lists with `archived`. */
+    archiveThread(id: string, { signal }: Abortable = {}): Promise<Thread> {
+      return transport.body({ method: "POST", path: `${path(id)}/archive`, repeatable: true, signal });
+    },
+
+    unarchiveThread(id: string, { signal }: Abortable = {}): Promise<Thread> {
+      return transport.body({ method: "POST", path: `${path(id)}/unarchive`, repeatable: true, signal });
     },
 
     /**

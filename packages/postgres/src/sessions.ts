@@ -92,7 +92,8 @@ function inParts(
   { filter, limit }: { readonly filter: string; readonly limit: string },
 ): string {
   const part = (pinned: 0 | 1, after: string) =>
-    `SELECT ${columns} FROM sessions WHERE ${of} = $1 AND ${SHOWN} AND pinned = ${pinned} AND (updated_at, key) < ${after} AND ${filter}`;
+    `SELECT ${columns} FROM sessions WHERE ${of} = $1 AND ${SHOWN} AND pinned = ${pinned} AND (updated_at, key) < ${after} AND ${filter}
+       AND ($12::smallint IS NULL OR archived = $12::smallint)`;
   return `SELECT * FROM (
     (${part(1, "($7, $8)")} ${NEWEST_FIRST} ${limit})
     UNION ALL
@@ -111,6 +112,7 @@ type Parts = [
   othersUpdatedAt: number,
   othersKey: number,
   metadata: string | null,
+  archived: 0 | 1 | null,
 ];
 const NO_FILTER = "$11::text IS NULL";
 const HAS_METADATA = "metadata IS NOT NULL AND metadata::jsonb @> $11::jsonb";
@@ -122,7 +124,7 @@ const LISTS = {
 function listOf(column: "public_key" | "owned_by", filter: string) {
   const keys = "key, pinned, updated_at";
   return {
-    rows: prepare<[...Parts, number], SessionRow>(inParts(SESSION, column, { filter, limit: "LIMIT $12" })),
+    rows: prepare<[...Parts, number], SessionRow>(inParts(SESSION, column, { filter, limit: "LIMIT $13" })),
     keys: prepare<Parts, { readonly key: number }>(inParts(keys, column, { filter, limit: "" })),
   };
 }
@@ -131,12 +133,15 @@ function listFor({ publicKey, metadata }: Omit<ThreadQuery, "limit">) {
   return LISTS[publicKey === null ? "user" : "wallet"][metadata === undefined ? "all" : "filtered"];
 }
 
-function partsOf({ publicKey, access, after, metadata }: Omit<ThreadQuery, "limit">): Parts {
+function partsOf({ publicKey, access, after, metadata, archived }: Omit<ThreadQuery, "limit">): Parts {
   const { pinned, others } = partsAfter(after);
   const { owner, apps, ownerApps, provedApps, wallets } = listedFor(publicKey, access);
   const places = [pinned.updatedAt, pinned.key, others.updatedAt, others.key] as const;
-  const wanted = metadata === undefined ? null : JSON.stringify(metadata);
-  return [publicKey ?? owner, apps, owner, ownerApps, provedApps, wallets, ...places, wanted];
+  const wanted = [
+    metadata === undefined ? null : JSON.stringify(metadata),
+    archived === undefined ? null : archived ? 1 : 0,
+  ] as const;
+  return [publicKey ?? owner, apps, owner, ownerApps, provedApps, wallets, ...places, ...wanted];
 }
 
 const byKeys = prepare<[readonly number[]], SessionRow>(

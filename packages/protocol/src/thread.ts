@@ -9,6 +9,7 @@ export const Thread = z.object({
   title: z.string(),
   app: z.string(),
   pinned: z.boolean().meta({ description: "Whether lists show it first" }),
+  is_archived: z.literal(true).optional().meta({ description: "It is archived; absent otherwise" }),
   metadata: z.record(z.string(), Json).meta({ description: "JSON object of the client's, empty for none" }),
   created_at: Timestamp,
   updated_at: Timestamp,

@@ -71,7 +71,7 @@ function checkForeign(
   shown: string,
 ): string | null {
   const { message, data } = error;
-  const { code, request_id: id } = isObject(data) ? data : error;
+  const { code, request_id, requestId: id = request_id } = isObject(data) ? data : error;
   if (typeof message !== "string" || message.trim().length < 8) return `the message is too short: ${shown}`;
   if (typeof code !== "string" || !/^[a-z][a-z0-9_]*$/.test(code))
     return `the code is not snake_case: ${shown}`;

@@ -12,6 +12,7 @@ import { validRequest, type RequestContext } from "./valid-request.ts";
 const STREAMS: ReadonlySet<string> = new Set([
   "/api/updates",
   "/api/ag-ui",
+  "/v1/agent/chat/{id}/stream",
   "/api/ai-sdk/chat",
   "/api/ai-sdk/chat/{id}/stream",
 ]);

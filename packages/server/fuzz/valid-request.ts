@@ -56,6 +56,7 @@ const NEEDED_WITHOUT_TOKEN: Readonly<Record<string, string>> = {
   "/api/secrets": "client_id",
   "/api/actions": "X-Session-Id",
   "/api/actions/{id}": "X-Session-Id",
+  "/api/secrets/{name}": "client_id",
 };
 
 /** Returns a request with every required parameter and some optional ones. */
@@ -131,7 +132,8 @@ const CLIENT_TOOLS = [
 
 function bodyOf(operation: Operation, random: Random): Record<string, unknown> {
   const { properties = {}, required = [], anyOf = [{}] } = operation.body ?? {};
-  const needed = [...required, ...(random.pick(anyOf).required ?? [])];
+  const withoutToken = NEEDED_WITHOUT_TOKEN[operation.path];
+  const needed = [...required, ...(random.pick(anyOf).required ?? []), withoutToken];
   const names = Object.keys(properties).filter((name) => needed.includes(name) || random.chance(0.4));
   if (operation.path === "/api/chat" && random.chance(0.9)) names.push("message");
   const isSignIn = operation.path === "/api/auth/siwe/verify";
@@ -144,7 +146,7 @@ function bodyOf(operation: Operation, random: Random): Record<string, unknown> {
 }
 
 function bodyValue(name: string, schema: JsonSchema | undefined, random: Random): unknown {
-  if (name === "user_state" || name === "state") return userState(random);
+  if (["user_state", "userState", "state"].includes(name)) return userState(random);
   // Lists of AG-UI.
   if (name === "context") return random.pick([[], [{ description: "Page", value: "value" }]]);
   if (name === "tools" || name === "resume") return [];
@@ -157,6 +159,8 @@ function bodyValue(name: string, schema: JsonSchema | undefined, random: Random)
   if (name === "client_tools") return random.pick(CLIENT_TOOLS);
   if (name === "message" || name === "title") return random.pick(MESSAGES);
   if (name === "tags") return random.pick([[], ["value"]]);
+  if (schema?.type === "null") return null;
+  if (schema?.type === "object") return {};
   return namedValue(name, random) ?? schemaValue(schema ?? {}, random);
 }
 
@@ -191,6 +195,7 @@ function namedValue(name: string, random: Random): string | null {
     case "app":
       return "default";
     case "rig":
+    case "model":
     case "baml":
       return "demo/assistant";
     case "public_key":

@@ -14,7 +14,7 @@ export { readMessage } from "@colloquy/engine/internal/core/message-text";
 export { DEFAULT_APP } from "@colloquy/engine/internal/core/session";
 export type { StreamPosition } from "@colloquy/engine/internal/core/ports/driven/event-hub";
 export { ClientToolsField } from "@colloquy/engine/internal/core/requested-options";
-export { formatEventId } from "@colloquy/engine/internal/core/session-event";
+export { formatEventId, parseEventId } from "@colloquy/engine/internal/core/session-event";
 export type { FastifyReply, FastifyRequest } from "fastify";
 export type { AppAccess, RouteAccess } from "./http/access/route-access.ts";
 export { JSON_MAX_DEPTH, type ParsedJson, parseJson, parseJsonBytes } from "./http/json-text.ts";
@@ -27,6 +27,7 @@ export {
   refusals,
   type RefusalSchema,
   refusalsAs,
+  Title,
   UserStateField,
 } from "./http/operation.ts";
 export {
@@ -48,6 +49,7 @@ export {
   type StreamFollower,
   type StreamOptions,
 } from "./http/protocol.ts";
+export { CHAT_BODY_MAX_BYTES } from "./http/problem.ts";
 export { KEPT_MAX_BYTES, parseConversation } from "./http/conversation-body.ts";
 export { type AnswerEncoder, type AnswerEnd, FollowedTurn } from "./http/following/followed-turn.ts";
 export {

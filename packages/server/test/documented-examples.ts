@@ -44,8 +44,12 @@ export async function exampleRequests(url: string): Promise<readonly ExampleRequ
     Object.entries(methods)
       // An example of a signed message would need a nonce of this service.
       .filter(([, { operationId }]) => operationId !== "verifySignIn")
+      // `deleteThread` deletes the only session.
+      .filter(([, { operationId }]) => operationId !== "agentDeleteSession")
       // Ids of responses, items and files come from the service; the tests in openai/ use them.
       .filter(() => !/^\/v1\/(?:responses|conversations|files)\/\{id\}/.test(path))
+      // Ids of turns and actions too; the tests in aomi/ use them.
+      .filter(() => !/^\/v1\/agent\/.*\/(?:interrupt|result)$/.test(path))
       // An upload has no JSON, and a download needs one; black-box/files.test.ts has both.
       .filter(() => !path.startsWith("/api/files"))
       // The default App of this service has no users; the tests in mcp-server/ read the metadata of one that has.

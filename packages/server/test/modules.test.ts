@@ -18,7 +18,7 @@ const AT_WORK = [
 ];
 
 const modules = globSync(
-  "{protocol,client,engine,ai-sdk,ag-ui,mcp,mcp-server,openai,openapi,postgres,nats,server}/src/**/*.ts",
+  "{protocol,client,engine,ai-sdk,ag-ui,aomi,mcp,mcp-server,openai,openapi,postgres,nats,server}/src/**/*.ts",
   {
     cwd: PACKAGES,
     exclude: (path) => /\.(?:test|suite)\.ts$/.test(path) || path.endsWith(".d.ts"),

@@ -6,6 +6,7 @@ import { createClient } from "@colloquy/client";
 import OpenAI from "openai";
 import { afterEach, expect, it } from "vitest";
 import { agentOf } from "./ag-ui/ag-ui-agent.ts";
+import { AgentSession } from "./aomi/agent-session.ts";
 import {
   bodyOf,
   chat,
@@ -22,7 +23,7 @@ afterEach(async () => {
   for (const cleanup of cleanups.splice(0).toReversed()) await cleanup();
 });
 
-it("returns the same conversation in AG-UI, the OpenAI API, useChat and the native API", async () => {
+it("returns the same conversation in AG-UI, the OpenAI API, useChat, the agent API and the native API", async () => {
   const { provider, program } = await startProgramWithProvider(cleanups);
   const id = randomUUID();
   const conversation = `conv_${id}`;
@@ -74,6 +75,7 @@ it("returns the same conversation in AG-UI, the OpenAI API, useChat and the nati
   await connected;
 
   // Protocols send messages in turn, without a kill.
+  const aomi = () => new AgentSession(program.url, { sessionId: id });
   const last = native().sendMessage(id, "four");
   (await answer("fourth answer")).finish();
   await last;
@@ -81,6 +83,17 @@ it("returns the same conversation in AG-UI, the OpenAI API, useChat and the nati
   const fifth = chat(program.url, bodyOf(id, [userMessage("five")]));
   (await answer("fifth answer")).finish();
   await fifth;
+
+  // The agent API starts a turn, and follows it after a kill.
+  const session = aomi();
+  await session.poll();
+  await session.start("six");
+  await answer("sixth");
+  await restart();
+  session.url = program.url;
+  const followed = session.follow();
+  (await answer("sixth answer")).finish();
+  await followed;
 
   const expected = [
     ["user", "one"],
@@ -93,6 +106,8 @@ it("returns the same conversation in AG-UI, the OpenAI API, useChat and the nati
     ["assistant", "fourth answer"],
     ["user", "five"],
     ["assistant", "fifth answer"],
+    ["user", "six"],
+    ["assistant", "sixth answer"],
   ];
   const { messages } = await native().getState(id);
   const ids = messages.map((message) => message.id);
@@ -106,6 +121,12 @@ it("returns the same conversation in AG-UI, the OpenAI API, useChat and the nati
   await other.agent.connectAgent();
   expect(other.agent.messages.map(({ role, content }) => [role, content])).toEqual(expected);
   expect(other.agent.messages.map((message) => message.id)).toEqual(ids);
+  const late = aomi();
+  await late.poll();
+  expect(late.events).toEqual(session.events);
+  expect(late.messages.map(([sender, text]) => [sender === "agent" ? "assistant" : sender, text])).toEqual(
+    expected,
+  );
   const { data: items } = await openai().conversations.items.list(conversation, { order: "asc" });
   expect(
     items.map((item) =>

@@ -200,7 +200,7 @@ describe("secrets in a running service", () => {
     for (const client of ["web-1", "web-2", clients[0]!, clients.at(-1)!]) {
       expect((await secrets("GET", client, key)).json()).toEqual(["ALCHEMY_KEY"]);
     }
-    expect((await secrets("DELETE", "web-2", key)).json()).toEqual({ removed: 1 });
+    expect((await secrets("DELETE", "web-2", key)).json()).toMatchObject({ removed: 1 });
     expect(log).not.toMatch(/"level":"(?:error|fatal)"/);
   }, 60_000);
 

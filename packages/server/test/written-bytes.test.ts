@@ -71,6 +71,7 @@ beforeAll(async () => {
   const protocols = {
     openai: new Hidden({ apps: ["default"] }),
     "ag-ui": new Hidden({ apps: ["default"] }),
+    aomi: new Hidden({ apps: ["default"] }),
     "mcp-server": new Hidden({ apps: ["default"], allowDecisions: true }),
   };
   server = await buildServer(
@@ -284,6 +285,8 @@ const WRITES: Readonly<Record<string, readonly Given[]>> = {
   ],
   "DELETE /api/sessions/{id}": [onSession("DELETE", (id) => `/api/sessions/${id}`)],
   "PUT /api/sessions/{id}/pin": [onSession("PUT", (id) => `/api/sessions/${id}/pin`)],
+  "POST /api/sessions/{id}/archive": [onSession("POST", (id) => `/api/sessions/${id}/archive`)],
+  "POST /api/sessions/{id}/unarchive": [onSession("POST", (id) => `/api/sessions/${id}/unarchive`)],
   "PUT /api/sessions/{id}/messages/{message_id}/feedback": [
     async () => {
       const session = await givenAnswer(LONGEST);
@@ -380,6 +383,17 @@ const WRITES: Readonly<Record<string, readonly Given[]>> = {
       body: { SLOT: "v".repeat(4_096) },
       token: await token(),
     }),
+  ],
+  "POST /api/secrets": [
+    async () => ({
+      method: "POST",
+      path: "/api/secrets",
+      body: { secrets: { SLOT: "v".repeat(4_096) } },
+      token: await token(),
+    }),
+  ],
+  "DELETE /api/secrets/{name}": [
+    async () => ({ method: "DELETE", path: "/api/secrets/SLOT", token: await token() }),
   ],
   "DELETE /api/secrets": [async () => ({ method: "DELETE", path: "/api/secrets", token: await token() })],
   "POST /api/auth/revoke": [async () => ({ method: "POST", path: "/api/auth/revoke", token: await token() })],
@@ -567,6 +581,36 @@ const MCP_WRITES: Readonly<Record<string, readonly Given[]>> = {
   ],
 };
 
+const AGENT_WRITES: Readonly<Record<string, readonly Given[]>> = {
+  "POST /v1/agent/chat": [
+    async () => v1("agent/chat", { message: LONGEST }),
+    async () =>
+      v1("agent/chat", {
+        sessionId: await givenSession(),
+        message: LONGEST,
+        model: "test/other",
+        userState: { note: "t".repeat(8_000) },
+      }),
+  ],
+  "POST /v1/agent/chat/{id}/interrupt": [
+    async () => {
+      const { session, paid } = await givenQueue("short", 0);
+      const [incarnation] = (await snapshot(session)).last_event_id.split("-");
+      return v1(`agent/chat/${session}/interrupt`, { turnId: `turn-${incarnation}-1` }, { paid });
+    },
+  ],
+  "PATCH /v1/agent/sessions/{id}": [
+    async () => ({
+      method: "PATCH",
+      path: `/v1/agent/sessions/${await givenSession()}`,
+      body: { title: "\u{1f600}".repeat(100), archived: true },
+    }),
+  ],
+  "DELETE /v1/agent/sessions/{id}": [
+    async () => ({ method: "DELETE", path: `/v1/agent/sessions/${await givenSession()}` }),
+  ],
+};
+
 /** Operations that store nothing: reads, and sign-in, which stores its nonces in memory. */
 const READS = [
   "GET /api/sessions/{id}",
@@ -578,6 +622,12 @@ const READS = [
   "GET /api/ai-sdk/chat/{id}/messages",
   "POST /api/auth/siwe/refresh",
   "POST /api/auth/siwe/verify",
+  "GET /v1/agent/chat/{id}",
+  "GET /v1/agent/chat/{id}/stream",
+  "GET /v1/agent/sessions",
+  "GET /v1/agent/sessions/{id}",
+  // Decides like `POST /api/actions/{id}`, but only wallet requests, which need a chain.
+  "POST /v1/agent/chat/{id}/actions/{action}/result",
   "GET /v1/models",
   "GET /v1/models/{model}",
   "GET /v1/files/{id}",
@@ -590,7 +640,7 @@ const READS = [
   // Refuses.
   "DELETE /v1/conversations/{id}/items/{item}",
 ];
-const ALL_WRITES = { ...WRITES, ...OPENAI_WRITES, ...MCP_WRITES };
+const ALL_WRITES = { ...WRITES, ...OPENAI_WRITES, ...MCP_WRITES, ...AGENT_WRITES };
 
 it("lists every operation under /api, /v1 and /mcp except administration", async () => {
   const document = (await (await fetch(`${url}/openapi.json`)).json()) as { paths: Record<string, object> };

@@ -111,6 +111,7 @@ export const SESSION_FIELDS = {
     { copied: true, initial: {} },
   ),
   pinned: flag("pinned", ({ bit }) => bit.default(0), { copied: false, initial: false }),
+  archived: flag("archived", ({ bit }) => bit.default(0), { copied: false, initial: false }),
   /** Number of the last event. */
   head: bigint("head", ({ count }) => count, { copied: false, initial: 0 }),
   messageCount: bigint("message_count", ({ count }) => count, { copied: false, initial: 0 }),

@@ -179,8 +179,9 @@ export class Conversations {
     access: SessionAccess,
     creation: NewSessionOptions,
     messages: MessageRange | null = null,
+    turn?: number,
   ): Promise<SnapshotView> {
-    const input = { streamed: this.#streamed(sessionId) };
+    const input = { streamed: this.#streamed(sessionId), turn };
     const { registry } = this.#options;
     const command = { kind: "interrupt", input } as const;
     const applied = await registry.executeOrCreate(sessionId, access, creation, command, {

@@ -120,7 +120,7 @@ export class Threads {
     return portions();
   }
 
-  #query({ publicKey, access, cursor, metadata }: ThreadSearch): Omit<ThreadQuery, "limit"> {
+  #query({ publicKey, access, cursor, ...filter }: ThreadSearch): Omit<ThreadQuery, "limit"> {
     if (publicKey !== null && !this.#options.walletListing) {
       throw new ServiceError(
         403,
@@ -128,14 +128,14 @@ export class Threads {
         "This service does not list threads by wallet. Keep session ids yourself.",
       );
     }
-    return { publicKey, access, after: cursor === null ? null : parseCursor(cursor), metadata };
+    return { publicKey, access, after: cursor === null ? null : parseCursor(cursor), ...filter };
   }
 
   rename(sessionId: string, title: string, access: SessionAccess | null): Promise<Thread> {
     return this.edit(sessionId, { title }, access);
   }
 
-  /** Changes title, metadata or both. Throws `InvalidRequest` if the metadata would be too large. */
+  /** Changes title, metadata and archive. Throws `InvalidRequest` if the metadata would be too large. */
   async edit(sessionId: string, input: EditInput, access: SessionAccess | null): Promise<Thread> {
     const target = existing(sessionId, access);
     const applied = await this.#options.registry.execute({ kind: "edit", target, input });
@@ -397,6 +397,7 @@ function toThread(record: SessionRecord): Thread {
     title: record.title,
     app: appOf(record),
     pinned: record.pinned,
+    ...(record.archived && { is_archived: true as const }),
     metadata: record.metadata,
     created_at: new Date(record.createdAt).toISOString(),
     updated_at: new Date(record.updatedAt).toISOString(),

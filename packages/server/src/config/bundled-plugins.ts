@@ -3,6 +3,7 @@
 import { directory } from "@colloquy/engine/internal/files/directory";
 import { sqlite } from "@colloquy/engine/internal/store/sqlite/plugin";
 import agUi from "@colloquy/ag-ui";
+import aomi from "@colloquy/aomi";
 import mcp from "@colloquy/mcp";
 import mcpServer from "@colloquy/mcp-server";
 import nats from "@colloquy/nats";
@@ -21,5 +22,6 @@ export const BUNDLED_PLUGINS = [
   nats,
   openai,
   agUi,
+  aomi,
   mcpServer,
 ] as const;

@@ -70,8 +70,8 @@ describe("problems", () => {
         'limits.maxRuning: is not a known setting. Did you mean "maxRunning"?',
         'branding: is a setting of an App. Write it as "apps.default.branding", or in another App.',
         'backend.kind: must be "sqlite" or "postgresql", not absent.',
-        'protocols.lines: is not a protocol with settings. Known here: openai, ag-ui, mcp-server. A protocol of a package must be listed in "plugins".',
-        'protocols.ai-sdk: is not a protocol with settings. Known here: openai, ag-ui, mcp-server. A protocol of a package must be listed in "plugins".',
+        'protocols.lines: is not a protocol with settings. Known here: openai, ag-ui, aomi, mcp-server. A protocol of a package must be listed in "plugins".',
+        'protocols.ai-sdk: is not a protocol with settings. Known here: openai, ag-ui, aomi, mcp-server. A protocol of a package must be listed in "plugins".',
         "colour: is not a known setting. Known here: $schema, plugins, apps, providers, chains, backend, transport, files, operators, protocols, siwe, cors, walletListing, limits, rateLimits, retention.",
       ].toSorted(),
     );

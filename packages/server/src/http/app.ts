@@ -37,6 +37,7 @@ import {
   UNTIMED,
 } from "./edge.ts";
 import { foreignRoute, noSuchRoute } from "./foreign-paths.ts";
+import { canonicalPath } from "./path-aliases.ts";
 import { finishAfterHalfClose, KEEP_ALIVE_MS, lingerAfterLastAnswer } from "./connections.ts";
 import { createHttpMetrics, NO_ROUTE } from "./metrics.ts";
 import { continueInTurn, HEAD_MAX_BYTES, refuseConnection, refuseProtocolExtras } from "./parser-errors.ts";
@@ -100,7 +101,7 @@ export function buildHttp(parts: HttpParts): HttpApp {
     trustProxy: config.trustedProxies.length > 0 ? [...config.trustedProxies] : false,
     // While the server closes, each connection still gets the response to its last request.
     return503OnClosing: false,
-    rewriteUrl: withoutTrailingSlash,
+    rewriteUrl: (message) => canonicalPath(withoutTrailingSlash(message)),
     routerOptions: {
       maxParamLength: HEAD_MAX_BYTES,
       // `edge.ts` parses the query, so that an invalid query gets a problem document.
@@ -289,10 +290,12 @@ function sendProblem(
 const HAS_OTHER_SPELLINGS = /^\/+(?:api\/+(?!\/|admin(?:\/|$))[^%?#]*|mcp\/?)$/;
 
 /** Returns the request target without a slash at the end of its path, which clients' URL joins leave there. */
-function withoutTrailingSlash({ url = "" }: IncomingMessage): string {
+function withoutTrailingSlash({ url = "", method }: IncomingMessage): string {
   const end = url.indexOf("?");
   const path = end < 0 ? url : url.slice(0, end);
   if (!path.endsWith("/") || path.includes("//") || !HAS_OTHER_SPELLINGS.test(path)) return url;
+  // The removal of a secret without a name must not remove all of them.
+  if (method === "DELETE" && path === "/api/secrets/") return url;
   return path.slice(0, -1) + url.slice(path.length);
 }
 

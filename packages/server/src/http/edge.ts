@@ -109,7 +109,7 @@ export function createEdge(
 
 const ALLOWED_HEADERS =
   "X-Session-Id, SERVICE-APP-KEY, Last-Event-ID, If-None-Match, Prefer, Range, Idempotency-Key, Content-Type, X-Request-Id, " +
-  "MCP-Protocol-Version, Mcp-Method, Mcp-Name, Mcp-Session-Id";
+  "MCP-Protocol-Version, Mcp-Method, Mcp-Name, Mcp-Session-Id, X-API-Key, Aomi-App-Key, X-Thread-Id";
 /** Headers that name a user. The admin API takes operators' keys in one of them, which pages must not send. */
 const USER_HEADERS = "Authorization, Colloquy-Owner";
 const EXPOSED_HEADERS =

@@ -12,6 +12,12 @@ interface ForeignPath {
 
 const FOREIGN: readonly ForeignPath[] = [
   {
+    path: /^\/v1\/agent(?:\/|$)/,
+    route: "/v1/agent/sessions",
+    off: 'The agent API of @aomi-labs/client is disabled. Enable it with "protocols": { "aomi": { "apps": ["default"] } } in colloquy.config.json, and restart; see docs/protocols/aomi.md.',
+    on: "This path is not supported. The agent API of this server has chat, its events, interrupts and actions, and sessions; see docs/protocols/aomi.md.",
+  },
+  {
     path: /^\/v1(?:\/|$)/,
     route: "/v1/models",
     off: 'The OpenAI API is disabled. Enable it with "protocols": { "openai": { "apps": ["default"] } } in colloquy.config.json, and restart; see docs/protocols/openai.md.',

@@ -67,11 +67,12 @@ export function mountProtocols(
         }),
       issuerOf: (name) => parts.services.apps.get(name)?.users?.issuer ?? null,
       isOriginAllowed: ({ raw }) => raw.headers.origin === undefined || isAllowed(raw.headers.origin, raw),
-      async threads({ caller }, { app: name, ...wanted }) {
+      async threads({ caller }, { app: named, ...wanted }) {
         const access = caller.list(wanted.publicKey);
-        if (!access.apps.includes(name)) throw appForbidden();
+        if (typeof named === "string" && !access.apps.includes(named)) throw appForbidden();
         if (wanted.publicKey === null && access.user === null) return null;
-        return await parts.services.threads.list({ ...wanted, access: { ...access, apps: [name] } });
+        const apps = access.apps.filter((app) => [named].flat().includes(app));
+        return await parts.services.threads.list({ ...wanted, access: { ...access, apps } });
       },
       async search({ caller }, { app: name, onlyConversation, ...wanted }) {
         const access = caller.list(null);

@@ -256,7 +256,7 @@ const HEADERS: Readonly<Record<string, DocumentedHeader>> = {
   "X-Accel-Buffering": {
     description: "`no`: a proxy must pass events on at once",
     statuses: ["200"],
-    operations: ["subscribe", "aiSdkChat", "aiSdkStream", "agUiRun"],
+    operations: ["subscribe", "aiSdkChat", "aiSdkStream", "agUiRun", "agentStreamEvents"],
     required: true,
   },
   "X-Vercel-AI-UI-Message-Stream": {

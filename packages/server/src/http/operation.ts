@@ -41,6 +41,20 @@ export const ClientId = text()
   .regex(/^[^\p{Cc}]{1,128}$/u, `must be 1 to ${CLIENT_ID_MAX} characters without control characters`)
   .meta({ description: "Client identifier for scoped secrets", examples: ["web-7"] });
 
+/**
+ * Matches a visible character: not a control or format character, white space, a mark, default-ignorable, or
+ * blank Braille.
+ */
+const VISIBLE = /[^\p{Cc}\p{Cf}\p{Z}\p{M}\p{Default_Ignorable_Code_Point}\u2800]/u;
+
+/** A title that a client chooses. */
+export const Title = text()
+  .trim()
+  .min(1, "must not be blank")
+  .max(200, "must be at most 200 characters")
+  .refine((title) => VISIBLE.test(title), "must hold a character that can be seen")
+  .meta({ description: "The new title; never overwritten by a generated one" });
+
 /** An optional parameter. Empty counts as absent (contract section 6), because clients send empty form fields. */
 export function optional<Parameter extends z.ZodType>(parameter: Parameter) {
   return z.preprocess((sent) => (sent === "" ? undefined : sent), parameter.optional()).optional();

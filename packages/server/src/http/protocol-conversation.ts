@@ -11,6 +11,7 @@ import {
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { OpenFile } from "@colloquy/engine/internal/sessions/files";
 import type { AppendedTurn } from "@colloquy/engine/internal/core/commands/append";
+import type { EditInput } from "@colloquy/engine/internal/core/commands/edit";
 import type { ActionAnswer } from "@colloquy/engine/internal/core/commands/decide-action";
 import {
   InvalidRequest,
@@ -192,11 +193,13 @@ export class RequestedConversation implements ProtocolConversation {
     }
   }
 
-  async interrupt(): Promise<Snapshot> {
+  async interrupt(turn?: number): Promise<Snapshot> {
     await this.admitChange();
     const { conversations } = this.#parts.services;
     return snapshotOf(
-      await this.#request.caller.run((access) => conversations.interrupt(this.id, access, EXISTING)),
+      await this.#request.caller.run((access) =>
+        conversations.interrupt(this.id, access, EXISTING, null, turn),
+      ),
     );
   }
 
@@ -212,7 +215,7 @@ export class RequestedConversation implements ProtocolConversation {
     return this.#request.caller.run((access) => this.#parts.services.threads.get(this.id, access));
   }
 
-  async edit(changes: { readonly metadata: JsonObject }): Promise<Thread> {
+  async edit(changes: EditInput): Promise<Thread> {
     return await this.#request.caller.run((access) =>
       this.#parts.services.threads.edit(this.id, changes, access),
     );

@@ -14,6 +14,7 @@ import type {
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { z } from "zod";
 import type { AppendedTurn } from "@colloquy/engine/internal/core/commands/append";
+import type { EditInput } from "@colloquy/engine/internal/core/commands/edit";
 import type { ActionAnswer } from "@colloquy/engine/internal/core/commands/decide-action";
 import type { Hidden } from "@colloquy/engine/internal/core/hidden";
 import type { JsonObject } from "@colloquy/engine/internal/core/json";
@@ -98,7 +99,8 @@ export interface ProtocolSearch {
 }
 
 export interface ProtocolThreads {
-  readonly app: string;
+  /** Several Apps: those that the caller may not use are left out. */
+  readonly app: string | readonly string[];
   /** Wallet address; `null` for the conversations of the user. */
   readonly publicKey: string | null;
   readonly limit: number;
@@ -142,8 +144,8 @@ export interface ProtocolConversation {
   snapshot(): Promise<Snapshot>;
   /** Yields the stored messages in batches, oldest first. */
   messages(): AsyncIterable<readonly PersistedMessage[]>;
-  /** Stops the turn in progress. */
-  interrupt(): Promise<Snapshot>;
+  /** Stops the turns in progress and in the queue; with `turn`, only if that one has not ended. */
+  interrupt(turn?: number): Promise<Snapshot>;
   /**
    * Creates the conversation if it does not exist, and sets `metadata` if it has none. The route must declare
    * `creates`.
@@ -151,8 +153,8 @@ export interface ProtocolConversation {
   create(metadata?: JsonObject): Promise<Thread>;
   /** Returns title, App, metadata and times. Throws a `ServiceError` 404 if the conversation does not exist. */
   thread(): Promise<Thread>;
-  /** Merges a patch (RFC 7396) into the metadata. */
-  edit(changes: { readonly metadata: JsonObject }): Promise<Thread>;
+  /** Changes title and archive, and merges a patch (RFC 7396) into the metadata. */
+  edit(changes: EditInput): Promise<Thread>;
   /** Deletes the conversation. */
   remove(): Promise<void>;
   /**

@@ -201,7 +201,7 @@ describe("an import", () => {
 
   it("accepts an export of an earlier version, which lacks newer columns", async () => {
     const newer: Readonly<Record<string, readonly string[]>> = {
-      session: ["spelling", "model_app", "owned_by"],
+      session: ["spelling", "model_app", "owned_by", "archived"],
       message: ["summary"],
       turn: ["model", "started_at"],
     };

@@ -33,8 +33,10 @@ export interface ClassifiedOperation {
   readonly call?: Call;
   readonly body?: (target: Target) => unknown;
   readonly headers?: (target: Target) => NonNullable<Call["headers"]>;
-  /** True if the response is an event stream. */
-  readonly streams?: true;
+  /** True if the response is an event stream; a text after which it need not be read further. */
+  readonly streams?: true | string;
+  /** True if a turn goes on after the response. */
+  readonly begins?: true;
   /** Status for callers with access, if it is not 200. */
   readonly allowed?: number;
   /** True if a `user` operation concerns a session, so that a key of another App is refused. */
@@ -83,6 +85,14 @@ export const OPERATIONS: Readonly<Record<string, ClassifiedOperation>> = {
   "DELETE /api/sessions/{id}/pin": {
     class: "session",
     path: ({ conversation: { session } }) => `/api/sessions/${session}/pin`,
+  },
+  "POST /api/sessions/{id}/archive": {
+    class: "session",
+    path: ({ conversation: { session } }) => `/api/sessions/${session}/archive`,
+  },
+  "POST /api/sessions/{id}/unarchive": {
+    class: "session",
+    path: ({ conversation: { session } }) => `/api/sessions/${session}/unarchive`,
   },
   "PUT /api/sessions/{id}/messages/{message_id}/feedback": {
     class: "session",
@@ -145,6 +155,44 @@ export const OPERATIONS: Readonly<Record<string, ClassifiedOperation>> = {
       runId: "run",
       messages: [{ id: randomUUID(), role: "user", content: "hello" }],
     }),
+  },
+  "POST /v1/agent/chat": {
+    class: "app",
+    path: () => "/v1/agent/chat",
+    body: ({ app, conversation: { session } }) => ({ sessionId: session, app, message: "hello" }),
+    begins: true,
+  },
+  "GET /v1/agent/chat/{id}": { class: "session", path: agentPath },
+  "GET /v1/agent/chat/{id}/stream": {
+    class: "session",
+    path: (target) => `${agentPath(target)}/stream`,
+    streams: '"has_more":false',
+  },
+  "POST /v1/agent/chat/{id}/interrupt": {
+    class: "session",
+    path: (target) => `${agentPath(target)}/interrupt`,
+    body: () => ({ turnId: "turn-1" }),
+    allowed: 404,
+  },
+  // The conversation's action is no wallet request.
+  "POST /v1/agent/chat/{id}/actions/{action}/result": {
+    class: "app",
+    path: (target) => `${agentPath(target)}/actions/${target.conversation.action}/result`,
+    body: () => ({ revision: 1, result: { status: "rejected", reason: "No" } }),
+    allowed: 404,
+  },
+  "GET /v1/agent/sessions": { class: "key", path: () => "/v1/agent/sessions" },
+  "GET /v1/agent/sessions/{id}": { class: "session", path: agentSessionPath },
+  "PATCH /v1/agent/sessions/{id}": {
+    class: "session",
+    path: agentSessionPath,
+    body: ({ conversation: { title } }) => ({ title }),
+  },
+  "DELETE /v1/agent/sessions/{id}": {
+    class: "session",
+    path: agentSessionPath,
+    removes: true,
+    allowed: 204,
   },
   "GET /v1/models": { class: "key", path: () => "/v1/models" },
   "GET /v1/models/{model}": { class: "key", path: () => "/v1/models/default" },
@@ -267,6 +315,19 @@ export const OPERATIONS: Readonly<Record<string, ClassifiedOperation>> = {
     path: secretsPath,
     body: ({ slot }) => ({ [slot]: "another value" }),
   },
+  "POST /api/secrets": {
+    class: "app",
+    path: () => "/api/secrets",
+    body: ({ app, slot, conversation: { clientId } }) => ({
+      app,
+      client_id: clientId,
+      secrets: { [slot]: "another value" },
+    }),
+  },
+  "DELETE /api/secrets/{name}": {
+    class: "app",
+    path: ({ app, conversation: { clientId } }) => `/api/secrets/NONE?app=${app}&client_id=${clientId}`,
+  },
   "GET /api/secrets": { class: "app", path: secretsPath },
   "DELETE /api/secrets": { class: "app", path: secretsPath },
   "GET /healthz": { class: "public", path: () => "/healthz" },
@@ -363,6 +424,14 @@ function filePath({ conversation: { session, file } }: Target): string {
 
 function responsePath({ conversation: { session } }: Target): string {
   return `/v1/responses/resp_${session}_1`;
+}
+
+function agentPath({ conversation: { session } }: Target): string {
+  return `/v1/agent/chat/${session}`;
+}
+
+function agentSessionPath({ conversation: { session } }: Target): string {
+  return `/v1/agent/sessions/${session}`;
 }
 
 function conversationPath({ conversation: { session } }: Target): string {

@@ -61,7 +61,8 @@ export function expectedForUser(
   if (name.includes("/sessions/{id}/claim")) return expectedOfClaim(caller, app);
   // A copy is bound to the wallet, which a key has not proved to hold.
   if (name.endsWith("/fork") && app === "club" && caller === "act_as the owner") return 403;
-  return name === "GET /api/sessions" || isTheOwner(caller, app) ? 200 : 404;
+  // Lists have the caller's own conversations.
+  return (name.endsWith("/sessions") && name.startsWith("GET ")) || isTheOwner(caller, app) ? 200 : 404;
 }
 
 /** Only user tokens can belong to approvers. Without a token, the session is missing. */

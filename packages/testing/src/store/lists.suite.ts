@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "../harness.ts";
+import type { EditInput } from "@colloquy/engine/internal/core/commands/edit";
 import type { JsonObject } from "@colloquy/engine/internal/core/json";
 import type { ThreadQuery } from "@colloquy/engine/internal/core/ports/driven/session-store";
 import { givenStore, type OpenStore } from "./fixtures/given-store.ts";
@@ -147,6 +148,31 @@ export function describeLists(openStore: OpenStore): void {
       expect(await list({ unknown: "p0" })).toEqual([]);
       await given.store.execute({ kind: "edit", target: existing(opened[0]!), input: { metadata: null } });
       expect(await list({ project })).toEqual([opened[4]]);
+    });
+
+    it("contain only archived sessions, or only the others, also with other filters", async () => {
+      const wallet = randomUUID();
+      const opened = await openMany(wallet, 4);
+      const edit = (index: number, input: EditInput) =>
+        given.store.execute({ kind: "edit", target: existing(opened[index]!), input });
+      const before = await record(given.store, opened[1]!);
+      for (const index of [1, 2, 3]) await edit(index, { archived: true });
+      await edit(3, { archived: false });
+      expect(await record(given.store, opened[1]!)).toEqual({ ...before, archived: true });
+      await given.store.execute({ kind: "pin", target: existing(opened[2]!), input: { pinned: true } });
+      await edit(2, { metadata: { project: "tea" } });
+      const { sessions } = given.store;
+      const list = async (more: Pick<ThreadQuery, "archived" | "metadata">) => {
+        const query = { publicKey: wallet, access, after: null, ...more };
+        const listed = ids(await sessions.list({ ...query, limit: 10 }));
+        expect(ids(await sessions.byKeys(await sessions.listKeys(query), access))).toEqual(listed);
+        return listed;
+      };
+      expect(await list({})).toEqual([2, 3, 1, 0].map((index) => opened[index]));
+      expect(await list({ archived: true })).toEqual([opened[2], opened[1]]);
+      expect(await list({ archived: false })).toEqual([opened[3], opened[0]]);
+      expect(await list({ archived: true, metadata: { project: "tea" } })).toEqual([opened[2]]);
+      expect(await list({ archived: false, metadata: { project: "tea" } })).toEqual([]);
     });
 
     it("order sessions of the same millisecond by age, also across pages", async () => {

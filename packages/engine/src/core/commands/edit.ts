@@ -10,18 +10,21 @@ export interface EditInput {
    * change.
    */
   readonly metadata?: JsonObject | null | undefined;
+  /** If absent, the session stays as it is. */
+  readonly archived?: boolean | undefined;
 }
 
-/** Changes the title and metadata of a session atomically. Metadata changes do not count as activity. */
+/** Changes title, metadata and archive of a session atomically. Only a new title counts as activity. */
 export const edit = define({
   target: "session",
   needs: (_input: EditInput) => ({}),
-  decide: (draft, _facts, { title, metadata: patch }) => {
+  decide: (draft, _facts, { title, metadata: patch, archived }) => {
     if (patch !== undefined) {
       const metadata = patch === null ? {} : mergePatch(draft.session.metadata, patch);
       if (!metadataFits(metadata)) return "metadata_too_large";
       draft.update({ metadata });
     }
+    if (archived !== undefined && archived !== draft.session.archived) draft.update({ archived });
     if (title !== undefined) {
       const changed = draft.session.title !== title;
       draft.update({ title, titleSource: "user" });

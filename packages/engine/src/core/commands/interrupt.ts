@@ -3,17 +3,24 @@ import { define, type PartialText, dispositionOf } from "./command.ts";
 import type { SessionDraft } from "./draft.ts";
 import { interruptTurn } from "./turns.ts";
 
+export interface InterruptInput {
+  readonly streamed: PartialText | null;
+  /** Number of a turn: if it is not open, nothing changes. Absent for any. */
+  readonly turn?: number | undefined;
+}
+
 /** Ends the running turn and the queued ones. Idempotent. */
 export const interrupt = define({
   target: "session",
-  needs: (_input: { readonly streamed: PartialText | null }) => ({
+  needs: (_input: InterruptInput) => ({
     openTurns: true,
     checkpointed: true,
     epochs: 1,
   }),
-  decide: (draft, facts, { streamed }) => {
+  decide: (draft, facts, { streamed, turn: wanted }) => {
     const openTurns = facts.openTurns();
-    if (openTurns.length > 0) interruptOpenTurns(draft, openTurns, [streamed, facts.checkpointed()]);
+    const isOpen = openTurns.some(({ turn }) => wanted === undefined || turn.number === wanted);
+    if (isOpen) interruptOpenTurns(draft, openTurns, [streamed, facts.checkpointed()]);
     return "ok" as const;
   },
   disposition: dispositionOf,

@@ -526,7 +526,10 @@ function isExpired(
   return usedAt < (retention === 0 ? Math.max(emptyBefore, unboundBefore) : unboundBefore);
 }
 
-function listed(view: Read, { publicKey, access, after, metadata = {} }: Omit<ThreadQuery, "limit">) {
+function listed(
+  view: Read,
+  { publicKey, access, after, metadata = {}, archived }: Omit<ThreadQuery, "limit">,
+) {
   const { apps, owner, ownerApps, provedApps, wallets } = listedFor(publicKey, access);
   const wanted = Object.entries(metadata);
   return sessionsIn(view)
@@ -546,6 +549,7 @@ function listed(view: Read, { publicKey, access, after, metadata = {} }: Omit<Th
         ([name, text]) => Object.hasOwn(session.metadata, name) && session.metadata[name] === text,
       ),
     )
+    .filter((session) => archived === undefined || session.archived === archived)
     .toSorted(byActivity)
     .filter((session) => after === null || byActivity(session, after) > 0);
 }

@@ -111,6 +111,7 @@ type PartCells = [
   updatedAt: number,
   key: number,
   metadata: string | null,
+  archived: 0 | 1 | null,
 ];
 
 const bothIn = (index: string) => ({ pinned: index, others: index });
@@ -133,12 +134,13 @@ function prepareParts(
        AND (wallet_id IS NULL OR coalesce(app, '${DEFAULT_APP}') NOT IN (SELECT value FROM json_each(?5))
          OR wallet_id IN (SELECT value FROM json_each(?6)))
        AND ${filter}
+       AND (?10 IS NULL OR archived = ?10)
      ORDER BY updated_at DESC, key DESC`;
   const parts = { pinned: part(indexes.pinned, 1), others: part(indexes.others, 0) };
   return {
     rows: {
-      pinned: prepare<[...PartCells, number], SessionRow>(`SELECT * ${parts.pinned} LIMIT ?10`),
-      others: prepare<[...PartCells, number], SessionRow>(`SELECT * ${parts.others} LIMIT ?10`),
+      pinned: prepare<[...PartCells, number], SessionRow>(`SELECT * ${parts.pinned} LIMIT ?11`),
+      others: prepare<[...PartCells, number], SessionRow>(`SELECT * ${parts.others} LIMIT ?11`),
     },
     keys: {
       pinned: prepare<PartCells, { readonly key: number }>(`SELECT key ${parts.pinned}`),
@@ -152,6 +154,7 @@ function partCells({
   access,
   after,
   metadata,
+  archived,
 }: Omit<ThreadQuery, "limit">): Readonly<Record<"pinned" | "others", PartCells>> {
   const { owner, apps, ownerApps, provedApps, wallets } = listedFor(publicKey, access);
   const who = [
@@ -163,10 +166,13 @@ function partCells({
     JSON.stringify(wallets),
   ] as const;
   const { pinned, others } = partsAfter(after);
-  const wanted = metadata === undefined ? null : JSON.stringify(metadata);
+  const wanted = [
+    metadata === undefined ? null : JSON.stringify(metadata),
+    archived === undefined ? null : archived ? 1 : 0,
+  ] as const;
   return {
-    pinned: [...who, pinned.updatedAt, pinned.key, wanted],
-    others: [...who, others.updatedAt, others.key, wanted],
+    pinned: [...who, pinned.updatedAt, pinned.key, ...wanted],
+    others: [...who, others.updatedAt, others.key, ...wanted],
   };
 }
 

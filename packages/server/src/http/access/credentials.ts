@@ -32,11 +32,26 @@ export function credentialsOf(
   const isKey = keyHeader === "authorization" && bearer?.startsWith(KEY_PREFIX) === true;
   const other = keyHeader === undefined ? null : isKey ? bearer : textHeader(message, keyHeader);
   return {
-    key: appKey(message) ?? (keyHeader === "authorization" && !isKey ? null : other || null),
+    key:
+      appKey(message) ??
+      aliasedKey(message) ??
+      (keyHeader === "authorization" && !isKey ? null : other || null),
     token: hasUsers && !isKey ? bearer : null,
     bearer,
     owner: textHeader(message, OWNER_HEADER) || null,
   };
+}
+
+/** Names of the key header in clients of the original. */
+const KEY_ALIASES = ["x-api-key", "aomi-app-key"];
+
+/** Returns the key in a header with another name. Gateways use them too, so that other values are ignored. */
+function aliasedKey(message: IncomingMessage): string | null {
+  for (const name of KEY_ALIASES) {
+    const sent = textHeader(message, name);
+    if (sent?.startsWith(KEY_PREFIX) === true) return sent;
+  }
+  return null;
 }
 
 function bearerOf({ headers: { authorization } }: IncomingMessage): string | null {

@@ -159,8 +159,8 @@ describe("keyHeader", () => {
   const bearer = { ...OF_SESSION, keyHeader: "authorization" } as const;
 
   it("accepts the App key in another header only on routes that declare it (DivinPrince/quickinbox#9)", async () => {
-    const { edge } = edgeOf({ ...OF_SESSION, keyHeader: "x-api-key" });
-    const headers = { ...IN_VAULT, "x-api-key": sending("to-vault").headers["service-app-key"] };
+    const { edge } = edgeOf({ ...OF_SESSION, keyHeader: "x-own-key" });
+    const headers = { ...IN_VAULT, "x-own-key": sending("to-vault").headers["service-app-key"] };
     expect((await edge.app.inject({ url: "/api/mine", headers })).statusCode).toBe(200);
     expectUnauthorized(await edge.app.inject({ url: "/api/state", headers }));
   });

@@ -27,6 +27,7 @@ const QUERIES: Readonly<Record<string, string>> = {
   exportUser: "app=vault",
   eraseUser: "app=vault",
   removeSecrets: "app=vault&client_id=a",
+  removeSecret: "app=vault&client_id=a",
 };
 const bodyOf = (operation: string, session: string): object | undefined => {
   const bodies: Readonly<Record<string, object>> = {
@@ -34,6 +35,7 @@ const bodyOf = (operation: string, session: string): object | undefined => {
     decideAction: { decision: "deny" },
     forkThread: { session_id: randomUUID() },
     setSecrets: {},
+    ingestSecrets: { app: "vault", client_id: "a", secrets: {} },
     giveFeedback: { score: 1 },
     uploadFile: { tea: 1 },
     aiSdkChat: {

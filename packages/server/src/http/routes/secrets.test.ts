@@ -53,10 +53,10 @@ describe("/api/secrets", () => {
     await put(edge, { ALCHEMY_KEY: "hunter22", OTHER_KEY: "hunter33" });
     const remove = async (more: string) =>
       (await edge.send("DELETE", `${WEB}${more}`, { headers: KEY })).json<object>();
-    expect(await remove("&name=ALCHEMY_KEY")).toEqual({ removed: 1 });
-    expect(await remove("&name=ALCHEMY_KEY")).toEqual({ removed: 0 });
+    expect(await remove("&name=ALCHEMY_KEY")).toEqual({ removed: 1, cleared: true });
+    expect(await remove("&name=ALCHEMY_KEY")).toEqual({ removed: 0, cleared: true });
     await put(edge, { ALCHEMY_KEY: "hunter22" });
-    expect(await remove("")).toEqual({ removed: 2 });
+    expect(await remove("")).toEqual({ removed: 2, cleared: true });
     expect((await edge.send("GET", WEB, { headers: KEY })).json()).toEqual([]);
   });
 

@@ -16,13 +16,15 @@ const SLOT_NAME_MAX = 128;
 const ACCESS = { access: { session: "none", app: "query", scope: "secrets", counted: "caller" } } as const;
 
 const Client = z.object({ client_id: ClientId.optional(), app: optional(AppName) });
+const SlotName = z
+  .string("must be a string")
+  .min(1, "must not be empty")
+  .max(SLOT_NAME_MAX, `must be at most ${SLOT_NAME_MAX} characters`)
+  .meta({ description: "Slot to empty, such as `ALCHEMY_KEY`" });
 const ClientAndSlot = Client.extend({
-  name: z
-    .string("must be a string")
-    .min(1, "must not be empty")
-    .max(SLOT_NAME_MAX, `must be at most ${SLOT_NAME_MAX} characters`)
-    .optional()
-    .meta({ description: "Slot to empty, such as `ALCHEMY_KEY`; all of them when absent" }),
+  name: SlotName.optional().meta({
+    description: "Slot to empty, such as `ALCHEMY_KEY`; all of them when absent",
+  }),
 });
 
 /** Valid names depend on the App, so the service checks them; its errors contain no values. */
@@ -39,8 +41,30 @@ const Names = z.array(z.string()).meta({
 });
 
 const Removed = z
-  .object({ removed: z.int().meta({ description: "Number of removed secrets" }) })
-  .meta({ examples: [{ removed: 1 }] });
+  .object({
+    removed: z.int().meta({ description: "Number of removed secrets" }),
+    cleared: z.literal(true).meta({ description: "For clients of the original" }),
+  })
+  .meta({ examples: [{ removed: 1, cleared: true }] });
+
+/** What clients of the original send in place of the query and the body of `PUT`. */
+const Sent = z
+  .object({
+    client_id: ClientId.optional(),
+    app: optional(AppName.nullable()),
+    secrets: Values,
+  })
+  .meta({ example: { client_id: "web-7", secrets: {} } });
+
+const Handles = z
+  .object({
+    handles: z.record(z.string(), z.string()).meta({ description: "A name for each of them, by slot" }),
+  })
+  .meta({ examples: [{ handles: { ALCHEMY_KEY: "$SECRET:ALCHEMY_KEY" } }] });
+
+const Deleted = z
+  .object({ deleted: z.boolean().meta({ description: "False if the slot was empty" }) })
+  .meta({ examples: [{ deleted: true }] });
 
 /** Secrets of an App's clients (contract section 4), which are never returned. */
 export function secretRoutes(app: HttpApp, parts: RouteParts): void {
@@ -48,6 +72,8 @@ export function secretRoutes(app: HttpApp, parts: RouteParts): void {
   list(app, parts, admit);
   set(app, parts, admit);
   remove(app, parts, admit);
+  send(app, parts, admit);
+  removeNamed(app, parts, admit);
 }
 
 /** Returns the App and the client whose secrets the request may use. */
@@ -155,7 +181,62 @@ function remove(app: HttpApp, { services }: RouteParts, admit: Admit): void {
       const { app: name, clientId } = await admit(request, request.query, {});
       const { name: slot = null } = request.query;
       const by = await actorOf(request, services.audit);
-      return { removed: await services.secrets.remove(name, clientId, slot, by) };
+      return { removed: await services.secrets.remove(name, clientId, slot, by), cleared: true as const };
+    },
+  );
+}
+
+/** `PUT` as clients of the original send it. */
+function send(app: HttpApp, { services }: RouteParts, admit: Admit): void {
+  app.post(
+    ROUTE,
+    {
+      config: { access: { ...ACCESS.access, app: "body" } },
+      schema: {
+        operationId: "ingestSecrets",
+        summary: "Set or replace secrets of a client named in the body",
+        description: "Like `PUT`, for clients of the original.",
+        tags: TAGS,
+        headers: z.object(HEADERS.appKey),
+        body: Sent,
+        response: { 200: Handles, ...refusals(401, 413, 415, 429, 503, 507) },
+      },
+    },
+    async (request) => {
+      const { client_id, app: named } = request.body;
+      const sent = { client_id, app: named ?? undefined };
+      // The parser's object: a copy by zod would lose a `__proto__` key.
+      const values = request.body.secrets as JsonObject;
+      const { app: name, clientId } = await admit(request, sent, values);
+      const by = await actorOf(request, services.audit);
+      await services.secrets.set(name, clientId, values, by);
+      return { handles: Object.fromEntries(Object.keys(values).map((slot) => [slot, `$SECRET:${slot}`])) };
+    },
+  );
+}
+
+/** `DELETE` of one secret as clients of the original send it. */
+function removeNamed(app: HttpApp, { services }: RouteParts, admit: Admit): void {
+  app.delete(
+    `${ROUTE}/:name`,
+    {
+      config: ACCESS,
+      schema: {
+        operationId: "removeSecret",
+        summary: "Remove one secret of a client",
+        description: "Like `DELETE /api/secrets?name=`, for clients of the original.",
+        tags: TAGS,
+        headers: z.object(HEADERS.appKey),
+        params: z.object({ name: SlotName }),
+        querystring: Client,
+        response: { 200: Deleted, ...refusals(401, 429, 503, 507) },
+      },
+    },
+    async (request) => {
+      const { app: name, clientId } = await admit(request, request.query, {});
+      const by = await actorOf(request, services.audit);
+      const removed = await services.secrets.remove(name, clientId, request.params.name, by);
+      return { deleted: removed > 0 };
     },
   );
 }

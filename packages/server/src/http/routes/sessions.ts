@@ -5,7 +5,16 @@ import { DeletedThread, PersistedMessage, Thread } from "../documented.ts";
 import { InvalidRequest } from "@colloquy/engine/internal/core/errors";
 import { isJsonObject, type JsonObject } from "@colloquy/engine/internal/core/json";
 import { claimForbidden } from "../access/refusals.ts";
-import { EXAMPLE_WALLET, HEADERS, IdPath, limitUpTo, optional, PublicKey, refusals } from "../operation.ts";
+import {
+  EXAMPLE_WALLET,
+  HEADERS,
+  IdPath,
+  limitUpTo,
+  optional,
+  PublicKey,
+  refusals,
+  Title,
+} from "../operation.ts";
 import type { HttpApp, RouteParts } from "./route-parts.ts";
 import { nextLink, sendArray, sendRecords } from "./send-array.ts";
 
@@ -46,6 +55,11 @@ const ListQuery = z.looseObject({
       "Only threads whose metadata has this text under the name after the dot, which stands here for any name; at most 8 of them",
   }),
   limit: optional(limitUpTo(PAGE_MAX, "Maximum threads of a page; all threads if absent")),
+  archived: optional(
+    z.enum(["true", "false"], 'must be "true" or "false"').meta({
+      description: "Only archived threads, or only the others; both if absent",
+    }),
+  ),
   cursor: optional(
     z.string().meta({ description: "Where the page begins, from the `Link` header of the one before" }),
   ),
@@ -63,24 +77,9 @@ const MessagesQuery = z.object({
   ),
 });
 
-/**
- * Matches a visible character: not a control or format character, white space, a mark, default-ignorable, or
- * blank Braille.
- */
-const VISIBLE = /[^\p{Cc}\p{Cf}\p{Z}\p{M}\p{Default_Ignorable_Code_Point}\u2800]/u;
-
 const EditBody = z
   .object({
-    title: z
-      .string("must be a string")
-      .trim()
-      .min(1, "must not be blank")
-      .max(200, "must be at most 200 characters")
-      .refine((title) => VISIBLE.test(title), "must hold a character that can be seen")
-      .meta({
-        description: "The new title; never overwritten by a generated one",
-      })
-      .optional(),
+    title: Title.optional(),
     metadata: z
       .union([z.null(), MetadataObject])
       .meta({
@@ -89,13 +88,17 @@ const EditBody = z
         anyOf: [METADATA_SCHEMA, { type: "null" }],
       })
       .optional(),
+    is_archived: z
+      .boolean("must be true or false")
+      .meta({ description: "Archives the thread, or takes it out of the archive" })
+      .optional(),
   })
-  .refine(({ title, metadata }) => title !== undefined || metadata !== undefined, {
-    message: "must be a string, unless the body has `metadata`",
+  .refine((body) => Object.values(body).some((value) => value !== undefined), {
+    message: "must be a string, unless the body has `metadata` or `is_archived`",
     path: ["title"],
   })
   .meta({
-    anyOf: [{ required: ["title"] }, { required: ["metadata"] }],
+    anyOf: [{ required: ["title"] }, { required: ["metadata"] }, { required: ["is_archived"] }],
     examples: [{ title: "Bridging to Arbitrum", metadata: EXAMPLE_METADATA }],
   });
 
@@ -123,6 +126,7 @@ export function sessionRoutes(app: HttpApp, parts: RouteParts): void {
   getAndMessages(app, parts);
   renameAndDelete(app, parts);
   pinAndUnpin(app, parts);
+  archiveAndUnarchive(app, parts);
   forkThread(app, parts);
   claimThread(app, parts);
 }
@@ -180,11 +184,12 @@ function listThreads(app: HttpApp, { services, admission }: RouteParts): void {
     },
     async (request, reply) => {
       const { caller } = request;
-      const { public_key: publicKey, limit, cursor } = request.query;
+      const { public_key: publicKey, archived, limit, cursor } = request.query;
       const access = caller.list(publicKey ?? null);
       if (publicKey === undefined && access.user === null) throw walletMissing();
       const metadata = metadataFilter(request.query);
-      const query = { publicKey: publicKey ?? null, access, cursor: cursor ?? null, metadata };
+      const filter = { metadata, archived: archived === undefined ? undefined : archived === "true" };
+      const query = { publicKey: publicKey ?? null, access, cursor: cursor ?? null, ...filter };
       // List first, so that a rejected request creates nothing.
       if (limit === undefined) {
         const all = await threads.listAll(query);
@@ -199,7 +204,14 @@ function listThreads(app: HttpApp, { services, admission }: RouteParts): void {
           METADATA_PREFIX + name,
           value,
         ]);
-        const next = { ...ofWallet, ...Object.fromEntries(filters), limit: String(limit), cursor: page.next };
+        const ofArchive = archived === undefined ? {} : { archived };
+        const next = {
+          ...ofWallet,
+          ...ofArchive,
+          ...Object.fromEntries(filters),
+          limit: String(limit),
+          cursor: page.next,
+        };
         reply.header("link", nextLink(next));
       }
       return reply.send([...page.threads]);
@@ -294,8 +306,8 @@ function renameAndDelete(app: HttpApp, { services }: RouteParts): void {
       config: CHANGING,
       schema: {
         operationId: "renameThread",
-        summary: "Rename a thread, or change its metadata",
-        description: "Changes both or neither. A change of metadata does not count as activity.",
+        summary: "Rename or archive a thread, or change its metadata",
+        description: "Changes everything or nothing. Only a new title counts as activity.",
         tags: TAGS,
         consumes: ["application/json", "application/merge-patch+json"],
         params: IdPath,
@@ -306,7 +318,8 @@ function renameAndDelete(app: HttpApp, { services }: RouteParts): void {
     },
     (request) => {
       const { id } = request.params;
-      return request.caller.run((access) => threads.edit(id, request.body, access));
+      const { is_archived: archived, ...edit } = request.body;
+      return request.caller.run((access) => threads.edit(id, { ...edit, archived }, access));
     },
   );
 
@@ -419,4 +432,32 @@ function pinAndUnpin(app: HttpApp, { services }: RouteParts): void {
   };
   route("put", true, "pinThread", "Pin a thread");
   route("delete", false, "unpinThread", "Unpin a thread");
+}
+
+/** Clients of the original archive with these routes; `PATCH` does the same. */
+function archiveAndUnarchive(app: HttpApp, { services }: RouteParts): void {
+  const { threads } = services;
+  const route = (name: "archive" | "unarchive", archived: boolean, summary: string) => {
+    app.post(
+      `/api/sessions/:id/${name}`,
+      {
+        config: CHANGING,
+        schema: {
+          operationId: `${name}Thread`,
+          summary,
+          description: "Like `PATCH` with `is_archived`. The same again changes nothing.",
+          tags: TAGS,
+          params: IdPath,
+          headers: z.object(HEADERS.sessionKey),
+          response: { 200: Thread, ...refusals(401, 404, 413, 429, 503, 507) },
+        },
+      },
+      (request) => {
+        const { id } = request.params;
+        return request.caller.run((access) => threads.edit(id, { archived }, access));
+      },
+    );
+  };
+  route("archive", true, "Archive a thread");
+  route("unarchive", false, "Take a thread out of the archive");
 }

@@ -12,6 +12,7 @@ export const OPERATIONS = [
     parameters: [
       "header SERVICE-APP-KEY?",
       "header X-Session-Id",
+      "query archived?",
       "query cursor?",
       "query limit?",
       "query metadata.key?",
@@ -52,6 +53,18 @@ export const OPERATIONS = [
   },
   {
     operation: "DELETE /api/sessions/{id}/pin",
+    parameters: ["header SERVICE-APP-KEY?", "path id"],
+    body: "none",
+    statuses: [200, 400, 401, 403, 404, 408, 413, 417, 429, 431, 500, 503, 507],
+  },
+  {
+    operation: "POST /api/sessions/{id}/archive",
+    parameters: ["header SERVICE-APP-KEY?", "path id"],
+    body: "none",
+    statuses: [200, 400, 401, 403, 404, 408, 413, 417, 429, 431, 500, 503, 507],
+  },
+  {
+    operation: "POST /api/sessions/{id}/unarchive",
     parameters: ["header SERVICE-APP-KEY?", "path id"],
     body: "none",
     statuses: [200, 400, 401, 403, 404, 408, 413, 417, 429, 431, 500, 503, 507],
@@ -222,6 +235,18 @@ export const OPERATIONS = [
   {
     operation: "DELETE /api/secrets",
     parameters: ["header SERVICE-APP-KEY?", "query app?", "query client_id?", "query name?"],
+    body: "none",
+    statuses: [200, 400, 401, 403, 408, 417, 429, 431, 500, 503, 507],
+  },
+  {
+    operation: "POST /api/secrets",
+    parameters: ["header SERVICE-APP-KEY?"],
+    body: "required",
+    statuses: [200, 400, 401, 403, 408, 413, 415, 417, 429, 431, 500, 503, 507],
+  },
+  {
+    operation: "DELETE /api/secrets/{name}",
+    parameters: ["header SERVICE-APP-KEY?", "path name", "query app?", "query client_id?"],
     body: "none",
     statuses: [200, 400, 401, 403, 408, 417, 429, 431, 500, 503, 507],
   },

@@ -96,7 +96,7 @@ export async function fillStore(store: Store, extra = 0): Promise<Filled> {
   await store.execute({
     kind: "edit",
     target: existing(done),
-    input: { title: TEXT.trim(), metadata: { project: TEXT, nested: { list: [1, null] } } },
+    input: { title: TEXT.trim(), metadata: { project: TEXT, nested: { list: [1, null] } }, archived: true },
   });
   await store.execute({
     kind: "open",

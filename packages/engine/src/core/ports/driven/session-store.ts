@@ -71,6 +71,8 @@ export interface ThreadQuery {
   readonly after: Pick<SessionRecord, "pinned" | "updatedAt" | "key"> | null;
   /** Only threads whose metadata has these texts; absent for all threads. */
   readonly metadata?: Readonly<Record<string, string>> | undefined;
+  /** Only archived threads, or only others; absent for both. */
+  readonly archived?: boolean | undefined;
 }
 
 /** A session's version in the store, to check whether a copy in memory is up to date. */

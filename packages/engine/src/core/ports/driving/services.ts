@@ -124,6 +124,7 @@ export interface ThreadSearch {
   readonly cursor: string | null;
   /** As in `ThreadQuery`. */
   readonly metadata?: Readonly<Record<string, string>> | undefined;
+  readonly archived?: boolean | undefined;
 }
 
 /** A turn as it is stored, in addition to its messages. Times are milliseconds since the Unix epoch. */

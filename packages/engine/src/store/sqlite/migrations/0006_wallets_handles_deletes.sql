@@ -161,3 +161,6 @@ ALTER TABLE actions ADD COLUMN remind_at INTEGER;
 CREATE INDEX actions_of_approvers ON actions (approver_rule, created_at, id) WHERE status = 'pending' AND approver_rule IS NOT NULL;
 CREATE INDEX actions_with_approvers ON actions (id) WHERE approver_rule IS NOT NULL;
 CREATE INDEX actions_to_remind ON actions (remind_at, session_key) WHERE status = 'pending' AND remind_at IS NOT NULL;
+
+-- 1 for an archived session. A node of the previous version leaves the column unchanged and ignores it.
+ALTER TABLE sessions ADD COLUMN archived INTEGER NOT NULL DEFAULT 0;

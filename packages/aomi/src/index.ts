@@ -1,0 +1,5 @@
+// Public API: the plugin.
+
+import { aomi } from "./plugin.ts";
+
+export default aomi;
