@@ -14,6 +14,7 @@ import {
   scrubText,
   type ToolContext,
   type ToolEffect,
+  type ToolFile,
 } from "@colloquy/engine/tool-source";
 import { readBeginning } from "./cut-answer.ts";
 import type { McpConnection } from "./mcp-connection.ts";
@@ -52,7 +53,13 @@ export function readMcpTool(listed: ListedTool, { connect, scrub, schemas }: Mcp
         onProgress: (progress: object) => context.progress(progress),
       };
       try {
-        return await readResult(await connect(context).call(call), announced);
+        const result = await connect(context).call(call);
+        const value = await readResult(result, announced);
+        for (const block of result.content) {
+          const file = fileIn(block);
+          if (file !== null) context.attach(file);
+        }
+        return value;
       } catch (error) {
         if (error instanceof McpCut) return await readBeginning(error.head);
         throw error;
@@ -103,8 +110,35 @@ async function readResult(result: CallToolResult, announced: AnnouncedOutput | n
     structuredContent === undefined
       ? "there is no structured content"
       : ((await announced?.(structuredContent as JsonValue)) ?? null);
-  if (issues === null) return structuredContent;
+  if (issues === null) return withoutFiles(structuredContent as JsonValue, result.content);
   throw new Error(`The tool ran, but its answer is not what it has announced (${issues}). It said: ${text}`);
+}
+
+/** Returns the base64 of an image, a recording or a binary resource; `null` for other blocks. */
+function base64In(block: ContentBlock): string | null {
+  if (block.type === "image" || block.type === "audio") return block.data;
+  return block.type === "resource" && "blob" in block.resource ? block.resource.blob : null;
+}
+
+function fileIn(block: ContentBlock): ToolFile | null {
+  const base64 = base64In(block);
+  if (base64 === null) return null;
+  const data = Buffer.from(base64, "base64");
+  if (block.type !== "resource") return { data, mediaType: "mimeType" in block ? block.mimeType : undefined };
+  const [path = ""] = block.resource.uri.split(/[?#]/, 1);
+  return { data, mediaType: block.resource.mimeType, name: path.split("/").at(-1) };
+}
+
+/** Replaces the base64 of files, which servers made with FastMCP repeat in structured content. */
+function withoutFiles(value: JsonValue, content: readonly ContentBlock[]): JsonValue {
+  const files = new Set(content.map(base64In));
+  const replaced = (inner: JsonValue): JsonValue => {
+    if (typeof inner === "string") return files.has(inner) ? `[a file of ${bytesOf(inner)} bytes]` : inner;
+    if (Array.isArray(inner)) return inner.map(replaced);
+    if (!isJsonObject(inner)) return inner;
+    return Object.fromEntries(Object.entries(inner).map(([key, one]) => [key, replaced(one)]));
+  };
+  return content.some((block) => base64In(block) !== null) ? replaced(value) : value;
 }
 
 function describeContent(content: readonly ContentBlock[]): JsonValue {
@@ -122,7 +156,7 @@ function describeBlock(block: ContentBlock): JsonValue {
       return block.text;
     case "image":
     case "audio":
-      return { type: block.type, mime_type: block.mimeType, bytes: bytesOf(block.data), shown: false };
+      return { type: block.type, mime_type: block.mimeType, bytes: bytesOf(block.data) };
     case "resource_link": {
       const { uri, name, description = null, mimeType = null } = block;
       return { type: "resource_link", uri, name, description, mime_type: mimeType };
@@ -132,12 +166,12 @@ function describeBlock(block: ContentBlock): JsonValue {
       const about = { type: "resource", uri, mime_type: mimeType };
       return "text" in block.resource
         ? { ...about, text: block.resource.text }
-        : { ...about, bytes: bytesOf(block.resource.blob), shown: false };
+        : { ...about, bytes: bytesOf(block.resource.blob) };
     }
   }
 }
 
 /** Returns the decoded size of base64. */
 function bytesOf(base64: string): number {
-  return Math.floor((base64.length * 3) / 4);
+  return Buffer.byteLength(base64, "base64");
 }
