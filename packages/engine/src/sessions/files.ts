@@ -116,7 +116,6 @@ export class Files implements TurnFiles {
     for (const file of given.slice(0, ATTACHMENTS_MAX)) {
       const pending = files.reduce((sum, { bytes }) => sum + bytes, file.data.length);
       try {
-        if (file.data.length > this.maxBytes) throw tooLarge(this.maxBytes);
         await this.#assertQuota({ app, sessionId }, pending);
         files.push(await this.#store(receivedFrom(file, app), randomUUID(), assertScrubbed));
       } catch (error) {

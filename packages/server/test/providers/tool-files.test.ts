@@ -99,6 +99,8 @@ it.each(PROTOCOLS.map((protocol) => [protocol.rig, protocol] as const))(
       status: "complete",
       content: "I cannot see it.",
     });
-    expect(JSON.stringify(provider.requests.at(-1)?.body)).toContain("which you cannot read here");
+    const last = JSON.stringify(provider.requests.at(-1)?.body);
+    expect(last).toContain("which you cannot read here");
+    expect(last).not.toContain("I called the tool");
   },
 );
