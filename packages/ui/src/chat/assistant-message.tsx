@@ -8,8 +8,10 @@ import { CopyButton } from "../design/copy-button.tsx";
 import { FeedbackButtons } from "./feedback-buttons.tsx";
 import { ForkButton } from "./fork-button.tsx";
 import { Message, PendingAnswer } from "./message.tsx";
+import { MessageFiles } from "./message-files.tsx";
 import { MessageTime } from "./message-time.tsx";
 import { NewestShownContext } from "./newest-shown.ts";
+import { ResultFilesContext } from "./result-files.ts";
 import { SessionIdContext } from "./session-id.tsx";
 import { useDisplayMessage } from "./use-display-message.ts";
 import { useMessageText } from "./use-message-text.ts";
@@ -17,7 +19,12 @@ import { useMessageText } from "./use-message-text.ts";
 /** An answer with its buttons. */
 export function AssistantMessage(): ReactNode {
   const sessionId = use(SessionIdContext);
-  return sessionId !== null && <Answer sessionId={sessionId} />;
+  if (sessionId === null) return null;
+  return (
+    <ResultFilesContext value={MessageFiles}>
+      <Answer sessionId={sessionId} />
+    </ResultFilesContext>
+  );
 }
 
 function Answer({ sessionId }: { readonly sessionId: string }): ReactNode {

@@ -6,8 +6,7 @@ import { classes } from "../design/classes.ts";
 import { durationText } from "../design/duration-text.ts";
 import { JsonText } from "../design/json-text.tsx";
 import { CallDecision } from "./call-decision.tsx";
-import { MessageFiles } from "./message-files.tsx";
-import { SessionIdContext } from "./session-id.tsx";
+import { ResultFilesContext } from "./result-files.ts";
 import { appearanceOf, progressText, runTime, type CallAppearance } from "./tool-text.ts";
 
 const APPEARANCES: Readonly<Record<CallAppearance, { readonly Icon: typeof Check; readonly words: string }>> =
@@ -37,8 +36,8 @@ export function ToolCall({ call, result, action, progress }: ToolCallProps): Rea
   const summary = useRef<HTMLElement>(null);
   const { name, title } = call;
   const duration = runTime(call, result);
-  // Files belong to a session, which a call outside of a conversation lacks.
-  const files = use(SessionIdContext) === null ? [] : (result?.attachments ?? []);
+  const Files = use(ResultFilesContext);
+  const files = result?.attachments ?? [];
   const appearance = appearanceOf(call, action);
   const { Icon, words } = APPEARANCES[appearance];
   return (
@@ -77,7 +76,7 @@ export function ToolCall({ call, result, action, progress }: ToolCallProps): Rea
           {progressText(progress)}
         </p>
       )}
-      {files.length > 0 && <MessageFiles files={files} />}
+      {Files !== null && files.length > 0 && <Files files={files} />}
       <CallDecision call={call} result={result} />
       {action !== null && (
         <ActionCard key={action.id} action={action} onDecided={() => summary.current?.focus()} />

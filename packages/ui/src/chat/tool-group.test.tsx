@@ -1,8 +1,6 @@
-import { createClient, type ToolCall } from "@colloquy/client";
-import { ColloquyProvider } from "@colloquy/react";
+import type { ToolCall } from "@colloquy/client";
 import { renderToStaticMarkup } from "react-dom/server";
 import { expect, it } from "vitest";
-import { SessionIdContext } from "./session-id.tsx";
 import { ToolGroup } from "./tool-group.tsx";
 
 type Decision = NonNullable<ToolCall["decision"]>;
@@ -37,11 +35,7 @@ function summaryOf(called: readonly Called[]): readonly [string, boolean] {
     tool_results: results,
   } as const;
   const html = renderToStaticMarkup(
-    <ColloquyProvider client={createClient({ baseUrl: "http://127.0.0.1:1" })}>
-      <SessionIdContext value="s">
-        <ToolGroup message={{ ...message, tool_results: results }} calls={calls} />
-      </SessionIdContext>
-    </ColloquyProvider>,
+    <ToolGroup message={{ ...message, tool_results: results }} calls={calls} />,
   );
   const text = /<summary[^]*?<\/summary>/.exec(html)?.[0].replaceAll(/<[^>]*>/g, "") ?? "";
   return [text, /^<details[^>]* open/.test(html)];
