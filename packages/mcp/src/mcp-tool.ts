@@ -88,6 +88,10 @@ function cut(description: string): string {
 }
 
 const MAX_BLOCKS = 200;
+/** Minimum length of base64 whose copies are replaced. Shorter ones may occur by chance. */
+const MIN_COPY = 64;
+/** Maximum number of files whose copies are replaced, because each is searched for in all texts. */
+const MAX_COPIES = 10;
 
 /** Returns how a value violates the tool's output schema; `null` if it is valid. */
 type AnnouncedOutput = (value: JsonValue) => Promise<string | null>;
@@ -101,7 +105,7 @@ type AnnouncedOutput = (value: JsonValue) => Promise<string | null>;
  *   violates the announced schema.
  */
 async function readResult(result: CallToolResult, announced: AnnouncedOutput | null): Promise<unknown> {
-  const described = describeContent(result.content);
+  const described = withoutFiles(describeContent(result.content), result.content);
   const text = typeof described === "string" ? described : JSON.stringify(described);
   if (result.isError === true) throw new Error(text);
   const { structuredContent } = result;
@@ -129,16 +133,21 @@ function fileIn(block: ContentBlock): ToolFile | null {
   return { data, mediaType: block.resource.mimeType, name: path.split("/").at(-1) };
 }
 
-/** Replaces the base64 of files, which servers made with FastMCP repeat in structured content. */
+/** Replaces copies of the base64 of files: servers made with FastMCP repeat it in structured content and in texts. */
 function withoutFiles(value: JsonValue, content: readonly ContentBlock[]): JsonValue {
-  const files = new Set(content.map(base64In));
+  const copies = content.map((block) => base64In(block) ?? "").filter(({ length }) => length >= MIN_COPY);
+  const files = new Set(copies.slice(0, MAX_COPIES));
   const replaced = (inner: JsonValue): JsonValue => {
-    if (typeof inner === "string") return files.has(inner) ? `[a file of ${bytesOf(inner)} bytes]` : inner;
+    if (typeof inner === "string") {
+      let text = inner;
+      for (const base64 of files) text = text.replaceAll(base64, `[a file of ${bytesOf(base64)} bytes]`);
+      return text;
+    }
     if (Array.isArray(inner)) return inner.map(replaced);
     if (!isJsonObject(inner)) return inner;
     return Object.fromEntries(Object.entries(inner).map(([key, one]) => [key, replaced(one)]));
   };
-  return content.some((block) => base64In(block) !== null) ? replaced(value) : value;
+  return files.size === 0 ? value : replaced(value);
 }
 
 function describeContent(content: readonly ContentBlock[]): JsonValue {

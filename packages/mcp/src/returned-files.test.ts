@@ -72,6 +72,15 @@ describe("a result with files", () => {
     expect(files).toHaveLength(1);
   });
 
+  it("loses a copy of their bytes in a text", async () => {
+    const copy = JSON.stringify({ cups: 2, image: `data:image/png;base64,${PNG}` });
+    const { output } = await call({ content: [{ type: "text", text: copy }, IMAGE] });
+    expect(output).toEqual([
+      `{"cups":2,"image":"data:image/png;base64,[a file of ${FILES.png.length} bytes]"}`,
+      { type: "image", mime_type: "image/png", bytes: FILES.png.length },
+    ]);
+  });
+
   it("may have data URLs instead of base64", async () => {
     const { files } = await call({ content: [{ ...IMAGE, data: `data:image/png;base64,${PNG}` }] });
     expect(files).toMatchObject([{ data: FILES.png }]);
