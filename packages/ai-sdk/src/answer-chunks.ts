@@ -5,6 +5,7 @@ import type { Message, PendingAction, ReasoningDelta, ToolCall } from "@colloquy
 import { mayUserDecide } from "@colloquy/protocol/may-user-decide";
 import type { UIMessageChunk } from "ai";
 import { type AnswerEncoder, type AnswerEnd, messageParts, outcomeOf } from "@colloquy/server/protocol";
+import { filesOf, toFilePart } from "./file-parts.ts";
 import { sourceParts } from "./source-parts.ts";
 
 /** The parts of an answer that a client already has. */
@@ -204,6 +205,11 @@ export class AnswerChunks implements AnswerEncoder<UIMessageChunk> {
       if (outcome.state === "output-available")
         yield { type: "tool-output-available", ...common, output: outcome.output };
       else yield { type: "tool-output-error", ...common, errorText: outcome.errorText };
+      for (const file of filesOf(call, message)) {
+        // Older releases of the AI SDK refuse a chunk with a name.
+        const { filename: _, ...chunk } = toFilePart(file);
+        yield chunk;
+      }
     }
   }
 

@@ -62,6 +62,30 @@ describe("an answer's stream", () => {
     expect(written[1]).toContain('"delta":"Hi\\n\\ndata: x"');
   });
 
+  it("has the files of a result once, after its output", () => {
+    const { written, write, event } = stream();
+    const call = { id: "a", name: "draw", arguments: {}, status: "complete" } as const;
+    const file = { id: "f", media_type: "image/png", bytes: 9, sha256: "", name: "chart.png" };
+    const result = { call_id: "a", name: "draw", output: 1, is_error: false, duration_ms: 1 };
+    const message = {
+      ...MESSAGE,
+      content: "",
+      tool_calls: [call],
+      tool_results: [{ ...result, attachments: [file] }],
+    };
+    write(event({ ...message, tool_calls: [{ ...call, status: "running" }], tool_results: [] }));
+    write(event(message));
+    write(event(message));
+    const chunks = written
+      .join("")
+      .split("\n\n")
+      .filter((text) => /"type":"(?:file|tool-output)/.test(text));
+    expect(chunks).toEqual([
+      expect.stringContaining('"type":"tool-output-available"'),
+      'data: {"type":"file","mediaType":"image/png","url":"/api/files/f"}',
+    ]);
+  });
+
   it("ends with [DONE] once, and writes nothing afterwards", () => {
     const { sink, written, ends, write, event } = stream();
     for (const message of [MESSAGE, { ...MESSAGE, status: "complete" } as const, MESSAGE])

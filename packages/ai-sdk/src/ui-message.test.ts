@@ -35,6 +35,19 @@ describe("a stored message", () => {
     ]);
   });
 
+  it("has the files of a result after its call", () => {
+    const id = "019a9c1e-6b60-7c3e-9a55-2f1d3b7e4c02";
+    const attachments = [{ id, media_type: "image/png", bytes: 1, sha256: "", name: "chart.png" }];
+    const [one, ...others] = RECORD.tool_results ?? [];
+    const record = { ...RECORD, tool_results: [{ ...one!, attachments }, ...others] };
+    expect(toUIMessage(record).parts.slice(2, 5)).toMatchObject([
+      { toolName: "one" },
+      { type: "file", mediaType: "image/png", filename: "chart.png", url: `/api/files/${id}` },
+      { toolName: "two" },
+    ]);
+    expect(readAnswer(toUIMessage(record).parts)).toEqual(readAnswer(toUIMessage(RECORD).parts));
+  });
+
   it("has only its text if it is the user's", () => {
     const record = { ...RECORD, role: "user", tool_calls: null, tool_results: null } as const;
     expect(toUIMessage(record)).toEqual({

@@ -11,7 +11,7 @@ import {
   type MessagePart,
   outcomeOf,
 } from "@colloquy/server/protocol";
-import { toFilePart } from "./file-parts.ts";
+import { filesOf, toFilePart } from "./file-parts.ts";
 import type { KnownAnswer } from "./answer-chunks.ts";
 import { sourceParts } from "./source-parts.ts";
 
@@ -23,7 +23,7 @@ export function toUIMessage(record: PersistedMessage): UIMessage {
     ...(tool_calls !== null && { tool_calls }),
     ...(tool_results !== null && { tool_results }),
   };
-  const parts = messageParts(message).map((part) => partOf(part, message));
+  const parts = messageParts(message).flatMap((part) => partsOf(part, message));
   return {
     id,
     role,
@@ -34,11 +34,15 @@ export function toUIMessage(record: PersistedMessage): UIMessage {
   };
 }
 
-function partOf(part: MessagePart, message: Pick<Message, "tool_results">): UIMessage["parts"][number] {
-  if (part.kind === "text") return { type: "text", text: part.text, state: "done" };
+function partsOf(part: MessagePart, message: Pick<Message, "tool_results">): UIMessage["parts"] {
+  if (part.kind === "text") return [{ type: "text", text: part.text, state: "done" }];
   const { id: toolCallId, name: toolName, arguments: input } = part.call;
   const outcome = outcomeOf(part.call, message) ?? ({ state: "input-available" } as const);
-  return { type: "dynamic-tool", toolCallId, toolName, input, providerExecuted: true, ...outcome };
+  const files = filesOf(part.call, message).map(toFilePart);
+  return [
+    { type: "dynamic-tool", toolCallId, toolName, input, providerExecuted: true, ...outcome },
+    ...files,
+  ];
 }
 
 /** A person's answer to a call: an approval or denial, or the output of a call that the page ran. */

@@ -46,7 +46,7 @@ export {
   type ToolSourcePlugin,
   ToolsUnavailable,
 } from "./core/plugins/tool-source.ts";
-export type { ToolContext } from "./core/ports/driven/tool.ts";
+export type { ToolContext, ToolFile } from "./core/ports/driven/tool.ts";
 export type { Clock, Timer } from "./core/ports/driven/clock.ts";
 export type { Packet, Transport, TransportReceiver } from "./core/ports/driven/transport.ts";
 export type { RateCounters, WindowCount } from "./core/ports/driven/rate-counters.ts";

@@ -27,7 +27,13 @@ export {
 export type { Clock, Timer } from "./core/ports/driven/clock.ts";
 export type { Logger } from "./core/ports/driven/logger.ts";
 export type { SchemaCheck, SchemaProblem } from "./core/ports/driven/schema-check.ts";
-export { SecretMissing, type ToolContext, type ToolEffect, type ToolTurn } from "./core/ports/driven/tool.ts";
+export {
+  SecretMissing,
+  type ToolContext,
+  type ToolEffect,
+  type ToolFile,
+  type ToolTurn,
+} from "./core/ports/driven/tool.ts";
 export { baseURL, headers, isServerURL, SERVER_URL_RULE, text } from "./core/setting-schemas.ts";
 export { untilAborted, within } from "./core/waiting.ts";
 export { messageOf } from "./tools/call-tool.ts";

@@ -30,12 +30,19 @@ export function idOfAnswer(head: string, tail: string): number | null {
   return id === undefined ? null : Number(id);
 }
 
+/** Stands for a file that is not completely read. */
+const CUT_FILE = `[This file was not read: a message of a tool server may have ${MAX_MESSAGE_BYTES} bytes.]`;
+
 /** Returns the texts of a tool result's beginning, or the raw beginning if there are none. */
-export async function readBeginning(head: string): Promise<Beginning> {
-  return new Beginning((await textsIn(head)) ?? head, MAX_MESSAGE_BYTES);
+export async function readBeginning(head: string): Promise<Beginning | string> {
+  const texts = (await textsIn(head)) ?? [head];
+  const text = texts.length === 1 ? (texts[0] ?? head) : JSON.stringify(texts);
+  // Texts before a file are complete.
+  return texts.at(-1) === CUT_FILE ? text : new Beginning(text, MAX_MESSAGE_BYTES);
 }
 
-async function textsIn(head: string): Promise<string | null> {
+/** Returns `null` if there are no texts. */
+async function textsIn(head: string): Promise<readonly string[] | null> {
   if ((head.match(/[[{]/g) ?? []).length > MAX_NESTED) return null;
   const { parsePartialJson } = await import("ai");
   const { value } = await parsePartialJson(head);
@@ -43,10 +50,10 @@ async function textsIn(head: string): Promise<string | null> {
     (value as { readonly result?: { readonly content?: unknown } } | undefined)?.result ?? {};
   if (!Array.isArray(content)) return null;
   const texts = (content as readonly unknown[]).flatMap((block) => {
-    const { text } = (block ?? {}) as { readonly text?: unknown };
-    return typeof text === "string" ? [text] : [];
+    const { text, data, resource } = (block ?? {}) as Partial<Record<string, unknown>>;
+    if (typeof text === "string") return [text];
+    const { blob } = (resource ?? {}) as Partial<Record<string, unknown>>;
+    return typeof data === "string" || typeof blob === "string" ? [CUT_FILE] : [];
   });
-  const [only] = texts;
-  if (only === undefined) return null;
-  return texts.length === 1 ? only : JSON.stringify(texts);
+  return texts.length > 0 ? texts : null;
 }

@@ -88,10 +88,12 @@ describe.skipIf(SERVER === null).each(transports)("the reference server over %s"
       isError: false,
     });
     const image = await tools.call("everything_get-tiny-image");
-    expect(image.output).toContainEqual(
-      expect.objectContaining({ type: "image", mime_type: "image/png", shown: false }),
-    );
+    expect(image.output).toContainEqual({ type: "image", mime_type: "image/png", bytes: expect.any(Number) });
     expect(JSON.stringify(image.output).length).toBeLessThan(1_000);
+    const [file, ...others] = image.files ?? [];
+    expect(others).toEqual([]);
+    expect(file?.mediaType).toBe("image/png");
+    expect(Buffer.from(file!.data).subarray(0, 8).toString("latin1")).toBe("\x89PNG\r\n\x1a\n");
     const resource = await tools.call("everything_get-resource-reference", {
       resourceType: "Text",
       resourceId: 1,

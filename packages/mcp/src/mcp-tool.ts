@@ -14,6 +14,7 @@ import {
   scrubText,
   type ToolContext,
   type ToolEffect,
+  type ToolFile,
 } from "@colloquy/engine/tool-source";
 import { readBeginning } from "./cut-answer.ts";
 import type { McpConnection } from "./mcp-connection.ts";
@@ -52,7 +53,13 @@ export function readMcpTool(listed: ListedTool, { connect, scrub, schemas }: Mcp
         onProgress: (progress: object) => context.progress(progress),
       };
       try {
-        return await readResult(await connect(context).call(call), announced);
+        const result = await connect(context).call(call);
+        const value = await readResult(result, announced);
+        for (const block of result.content) {
+          const file = fileIn(block);
+          if (file !== null) context.attach(file);
+        }
+        return value;
       } catch (error) {
         if (error instanceof McpCut) return await readBeginning(error.head);
         throw error;
@@ -81,6 +88,10 @@ function cut(description: string): string {
 }
 
 const MAX_BLOCKS = 200;
+/** Minimum length of base64 whose copies are replaced. Shorter ones may occur by chance. */
+const MIN_COPY = 64;
+/** Maximum number of files whose copies are replaced, because each is searched for in all texts. */
+const MAX_COPIES = 10;
 
 /** Returns how a value violates the tool's output schema; `null` if it is valid. */
 type AnnouncedOutput = (value: JsonValue) => Promise<string | null>;
@@ -94,7 +105,7 @@ type AnnouncedOutput = (value: JsonValue) => Promise<string | null>;
  *   violates the announced schema.
  */
 async function readResult(result: CallToolResult, announced: AnnouncedOutput | null): Promise<unknown> {
-  const described = describeContent(result.content);
+  const described = withoutFiles(describeContent(result.content), result.content);
   const text = typeof described === "string" ? described : JSON.stringify(described);
   if (result.isError === true) throw new Error(text);
   const { structuredContent } = result;
@@ -103,8 +114,40 @@ async function readResult(result: CallToolResult, announced: AnnouncedOutput | n
     structuredContent === undefined
       ? "there is no structured content"
       : ((await announced?.(structuredContent as JsonValue)) ?? null);
-  if (issues === null) return structuredContent;
+  if (issues === null) return withoutFiles(structuredContent as JsonValue, result.content);
   throw new Error(`The tool ran, but its answer is not what it has announced (${issues}). It said: ${text}`);
+}
+
+/** Returns the base64 of an image, a recording or a binary resource; `null` for other blocks. */
+function base64In(block: ContentBlock): string | null {
+  if (block.type === "image" || block.type === "audio") return block.data;
+  return block.type === "resource" && "blob" in block.resource ? block.resource.blob : null;
+}
+
+function fileIn(block: ContentBlock): ToolFile | null {
+  const base64 = base64In(block);
+  if (base64 === null) return null;
+  const data = Buffer.from(base64, "base64");
+  if (block.type !== "resource") return { data, mediaType: "mimeType" in block ? block.mimeType : undefined };
+  const [path = ""] = block.resource.uri.split(/[?#]/, 1);
+  return { data, mediaType: block.resource.mimeType, name: path.split("/").at(-1) };
+}
+
+/** Replaces copies of the base64 of files: servers made with FastMCP repeat it in structured content and in texts. */
+function withoutFiles(value: JsonValue, content: readonly ContentBlock[]): JsonValue {
+  const copies = content.map((block) => base64In(block) ?? "").filter(({ length }) => length >= MIN_COPY);
+  const files = new Set(copies.slice(0, MAX_COPIES));
+  const replaced = (inner: JsonValue): JsonValue => {
+    if (typeof inner === "string") {
+      let text = inner;
+      for (const base64 of files) text = text.replaceAll(base64, `[a file of ${bytesOf(base64)} bytes]`);
+      return text;
+    }
+    if (Array.isArray(inner)) return inner.map(replaced);
+    if (!isJsonObject(inner)) return inner;
+    return Object.fromEntries(Object.entries(inner).map(([key, one]) => [key, replaced(one)]));
+  };
+  return files.size === 0 ? value : replaced(value);
 }
 
 function describeContent(content: readonly ContentBlock[]): JsonValue {
@@ -122,7 +165,7 @@ function describeBlock(block: ContentBlock): JsonValue {
       return block.text;
     case "image":
     case "audio":
-      return { type: block.type, mime_type: block.mimeType, bytes: bytesOf(block.data), shown: false };
+      return { type: block.type, mime_type: block.mimeType, bytes: bytesOf(block.data) };
     case "resource_link": {
       const { uri, name, description = null, mimeType = null } = block;
       return { type: "resource_link", uri, name, description, mime_type: mimeType };
@@ -132,12 +175,12 @@ function describeBlock(block: ContentBlock): JsonValue {
       const about = { type: "resource", uri, mime_type: mimeType };
       return "text" in block.resource
         ? { ...about, text: block.resource.text }
-        : { ...about, bytes: bytesOf(block.resource.blob), shown: false };
+        : { ...about, bytes: bytesOf(block.resource.blob) };
     }
   }
 }
 
 /** Returns the decoded size of base64. */
 function bytesOf(base64: string): number {
-  return Math.floor((base64.length * 3) / 4);
+  return Buffer.byteLength(base64, "base64");
 }

@@ -145,8 +145,10 @@ function normalizeBlock(block: JsonValue): JsonObject | null {
   const mime = typeof mimeType === "string" ? mimeType : "application/octet-stream";
   if (type === "text" && typeof text === "string") return { type, text };
   if (type === "text" && (text === null || text === undefined)) return { type, text: "" };
-  if ((type === "image" || type === "audio") && typeof data === "string" && isBase64(data))
-    return { type, data, mimeType: mime };
+  if ((type === "image" || type === "audio") && typeof data === "string") {
+    const base64 = withoutDataUrl(data);
+    if (isBase64(base64)) return { type, data: base64, mimeType: mime };
+  }
   if (type === "resource_link" && typeof uri === "string") {
     return {
       type,
@@ -163,9 +165,15 @@ function normalizeBlock(block: JsonValue): JsonObject | null {
     };
     if (typeof resource["text"] === "string") return { type, resource: { ...about, text: resource["text"] } };
     const { blob } = resource;
-    if (typeof blob === "string" && isBase64(blob)) return { type, resource: { ...about, blob } };
+    const base64 = typeof blob === "string" ? withoutDataUrl(blob) : null;
+    if (base64 !== null && isBase64(base64)) return { type, resource: { ...about, blob: base64 } };
   }
   return null;
+}
+
+/** Some servers send a data URL. */
+function withoutDataUrl(data: string): string {
+  return /^data:[^,]{0,200};base64,/i.test(data) ? data.slice(data.indexOf(",") + 1) : data;
 }
 
 function isBase64(text: string): boolean {

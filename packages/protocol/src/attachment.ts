@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** Maximum number of attachments of a message. */
+/** Maximum number of attachments of a message or a tool's result. */
 export const ATTACHMENTS_MAX = 10;
 /** Maximum size of a file in bytes. */
 export const FILE_MAX_BYTES = 20 * 1024 * 1024;
@@ -19,5 +19,12 @@ export type Attachment = z.infer<typeof Attachment>;
 export const MESSAGE_ATTACHMENTS = {
   attachments: z.array(Attachment).optional().meta({
     description: "Files of the message, in the order of the chat; absent for none",
+  }),
+};
+
+/** Field of a tool's result with files. */
+export const RESULT_ATTACHMENTS = {
+  attachments: z.array(Attachment).optional().meta({
+    description: "Files that the tool returned; absent for none",
   }),
 };

@@ -6,7 +6,7 @@ import { z } from "zod";
 import { Json } from "./json.ts";
 import { NoticeCode } from "./notice-code.ts";
 import { Timestamp } from "./timestamp.ts";
-import { Message, SessionStatus, SystemEvent, ToolCallStatus, UserState } from "./snapshot.ts";
+import { Message, SessionStatus, SystemEvent, ToolCallStatus, ToolResult, UserState } from "./snapshot.ts";
 
 export const NoticeLevel = z.enum(["info", "warning", "error"]);
 export type NoticeLevel = z.infer<typeof NoticeLevel>;
@@ -27,7 +27,7 @@ export const ToolUpdate = z.object({
 export const ToolComplete = z.object({
   type: z.literal("tool_complete"),
   ...toolFields,
-  result: z.object({ output: Json, is_error: z.boolean(), duration_ms: z.number() }),
+  result: ToolResult.omit({ call_id: true, name: true }),
 });
 export const SystemNotice = z.object({
   type: z.literal("system_notice"),

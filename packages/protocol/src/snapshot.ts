@@ -2,7 +2,7 @@
 
 import { z } from "zod";
 import { PendingAction } from "./actions.ts";
-import { MESSAGE_ATTACHMENTS } from "./attachment.ts";
+import { MESSAGE_ATTACHMENTS, RESULT_ATTACHMENTS } from "./attachment.ts";
 import { Json } from "./json.ts";
 import { AnySessionId } from "./session-id.ts";
 import { Timestamp } from "./timestamp.ts";
@@ -51,6 +51,7 @@ export const ToolResult = z.object({
   output: Json,
   is_error: z.boolean(),
   duration_ms: z.number(),
+  ...RESULT_ATTACHMENTS,
 });
 export type ToolResult = z.infer<typeof ToolResult>;
 

@@ -19,6 +19,8 @@ import type {
 } from "../../../engine/src/core/app-settings.ts";
 import { Hidden } from "../../../engine/src/core/hidden.ts";
 import type { Clock } from "../../../engine/src/core/ports/driven/clock.ts";
+import type { ToolContext } from "../../../engine/src/core/ports/driven/tool.ts";
+import { FILES } from "../../../engine/src/files/testing/sample-files.ts";
 import { buildServer } from "../../../server/src/wiring/server.ts";
 import { openSqliteStore } from "../../../engine/src/store/sqlite/open.ts";
 import { ScriptedModel } from "../../../testing/src/models/scripted-model.ts";
@@ -103,7 +105,7 @@ export async function serveConsole({
     tools: {
       ...base.tools,
       builtIn: ["calculator", "current_time", "ask_user"],
-      own: { walk: walkTool(arrived.promise), echo: echoTool() },
+      own: { walk: walkTool(arrived.promise), echo: echoTool(), chart: chartTool() },
       wallet: isPlain ? null : { chains: [CHAIN, ...chains] },
       client: { read_page: { description: "Reads the page", inputSchema: { type: "object" as const } } },
       approvals: {
@@ -156,6 +158,20 @@ function walkTool(arrived: Promise<void>) {
       yield { steps: 7 };
       await arrived;
       yield `At ${to}`;
+    },
+  });
+}
+
+/** Returns an image and a table. */
+function chartTool() {
+  return tool({
+    description: "Draws a chart",
+    inputSchema: z.object({}),
+    execute: (_input, { context }) => {
+      const { attach } = context as unknown as ToolContext;
+      attach({ data: FILES.png, mediaType: "image/png", name: "chart.png" });
+      attach({ data: FILES.text, mediaType: "text/csv", name: "cups.csv" });
+      return { cups: 2 };
     },
   });
 }

@@ -117,6 +117,32 @@ describe.skipIf(await isWithoutChromium())("the console", { timeout: 60_000 }, (
     expect(await files()).toEqual(["dot.png"]);
   });
 
+  it("shows the images of a tool in its call, and opens and downloads its files", async () => {
+    const { page, expectTrouble } = await kept.newChat();
+    expectTrouble(/^download: blob:/);
+    await page.getByRole("textbox", { name: "Message" }).fill("Draw the cups.");
+    await page.keyboard.press("Enter");
+    (await kept.service.model.next()).callTool("chart", {}).callTool("chart", {}).finish("tool-calls");
+    const next = await kept.service.model.next();
+    await page.getByRole("button", { name: "Open chart.png" }).nth(1).waitFor();
+    next.say("Two cups.").finish();
+    await expectAnswer(page, "Two cups.");
+    await expectRest(page);
+    expect(await findViolationsInBothSchemes(page)).toEqual([]);
+    const image = page.getByRole("button", { name: "Open chart.png" }).first();
+    await image.click();
+    await page.getByRole("dialog", { name: "chart.png" }).getByRole("img").waitFor();
+    await page.keyboard.press("Escape");
+    const downloading = page.waitForEvent("download");
+    await page
+      .getByRole("button", { name: /^cups\.csv/ })
+      .first()
+      .click();
+    expect((await downloading).suggestedFilename()).toBe("cups.csv");
+    await page.reload();
+    await image.waitFor();
+  });
+
   it("reports a file that cannot be uploaded, and removes it on request", async () => {
     const { page, list, send } = await picked([{ ...PNG, buffer: Buffer.from("no image") }], true);
     await list.getByRole("alert").waitFor();

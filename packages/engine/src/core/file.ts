@@ -1,4 +1,4 @@
-// Files that users upload. A row belongs to one session. Rows of several sessions, such as a fork and its
+// Files that users upload and tools return. A row belongs to one session. Rows of several sessions, such as a fork and its
 // origin, may share a `blob` in the file store (core/plugins/file-store.ts). Rows and events never contain
 // bytes.
 
@@ -18,13 +18,19 @@ export const FILE_GRACE_MS = 60 * 60 * 1000;
  */
 export const UPLOAD_MAX_MS = 60 * 60 * 1000;
 
+/**
+ * Maximum bytes of a text file of a tool, because secrets must be removed from it, which blocks other turns for about
+ * 60 ms.
+ */
+export const TOOL_TEXT_MAX = 1024 * 1024;
+
 const SHA256 = /^[0-9a-f]{64}$/;
 
 /** The fields of a file. Times are milliseconds since the Unix epoch. */
 export const FILE_FIELDS = {
   /** Id on the wire. Forks and imports keep it. */
   id: text("id", ({ z }) => z.uuid().toLowerCase(), { fixed: true }),
-  /** App of the upload. Only chats of this App may use the file. */
+  /** App of the upload or the tool. Only chats of this App may use the file. */
   app: text("app", ({ word }) => word, { fixed: true }),
   /** SHA-256 of the bytes, hexadecimal. */
   sha256: text("sha256", ({ z }) => z.string().regex(SHA256), { fixed: true }),
@@ -42,8 +48,11 @@ export const FILE_FIELDS = {
 
 export type FileRecord = RecordOf<typeof FILE_FIELDS>;
 
+/** A file to add, whose bytes are durable. */
+export type NewFile = Omit<FileRecord, "createdAt" | "position" | "dueAt">;
+
 /** Returns the wire form of a file, as in messages and upload responses. */
-export function toAttachment({ id, mediaType, bytes, sha256, name }: FileRecord): Attachment {
+export function toAttachment({ id, mediaType, bytes, sha256, name }: NewFile): Attachment {
   return { id, media_type: mediaType, bytes, sha256, name };
 }
 

@@ -222,6 +222,14 @@ function toWireSummary({ tokensBefore, tokensAfter, at }: SummaryRecord): Summar
   };
 }
 
+/** Returns the files of a message, and of the results of its calls. */
+export function filesOf({
+  extras,
+  toolResults,
+}: Pick<MessageRecord, "extras" | "toolResults">): readonly Attachment[] {
+  return [...(extras?.attachments ?? []), ...toolResults.flatMap(({ attachments = [] }) => attachments)];
+}
+
 /** Returns the UTF-8 bytes of a message as JSON on the wire. */
 export function wireBytesOf(message: MessageRecord): number {
   return Buffer.byteLength(JSON.stringify(toWireMessage(message)));

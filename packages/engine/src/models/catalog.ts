@@ -137,8 +137,9 @@ const NATIVE = { callIds: "word", alternates: false, reasoning: "always" } as co
 /** Prompt rules by provider kind. Those of `openai-compatible` and plugins must suit any model. */
 const RULES: Readonly<Record<ProviderKind, Omit<PromptRules, "files" | "origin" | "tools">>> = {
   demo: NATIVE,
-  openai: NATIVE,
-  anthropic: NATIVE,
+  openai: { ...NATIVE, filesInResults: true },
+  anthropic: { ...NATIVE, filesInResults: true },
+  // Its package makes several results of one with files for models before Gemini 3.
   google: NATIVE,
   "openai-compatible": { callIds: "nine", alternates: true, reasoning: "with-calls" },
   plugin: { callIds: "nine", alternates: true, reasoning: "with-calls" },

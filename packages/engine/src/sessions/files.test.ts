@@ -4,6 +4,7 @@ import { afterEach, beforeEach, expect, it } from "vitest";
 import { ManualClock } from "../../../server/test/manual-clock.ts";
 import { newId, startService, type TestService } from "../../../server/test/service.ts";
 import { ServiceError } from "../core/errors.ts";
+import { UPLOAD_MAX_MS } from "../core/file.ts";
 import type { FileStore } from "../core/plugins/file-store.ts";
 import { ANONYMOUS } from "../core/session-access.ts";
 import { memoryFiles } from "../files/memory.ts";
@@ -93,6 +94,19 @@ it("retries failed removals after five minutes without delaying others", async (
   await files.removeUnused();
   expect(stored.size).toBe(FILE_PORTION);
   await clock.advance(5 * 60_000);
+  await files.removeUnused();
+  expect([...stored]).toEqual([]);
+});
+
+it("removes the bytes of a tool's file whose result was never stored", async () => {
+  const data = Buffer.from("tea,cups");
+  const { files: kept } = await files.keep({ sessionId: newId(), app: "default" }, [
+    { data, mediaType: "text/plain" },
+  ]);
+  expect([...stored]).toEqual(kept.map(({ blob }) => blob));
+  await files.removeUnused();
+  expect(stored.size).toBe(1);
+  await clock.advance(2 * UPLOAD_MAX_MS);
   await files.removeUnused();
   expect([...stored]).toEqual([]);
 });

@@ -1,19 +1,23 @@
-// Uploads, reads and garbage-collects files of sessions. An upload records its blob as unused, stores the
-// bytes, and then inserts the row. After a crash at any point, cleanup removes the blob unless the row
-// exists.
+// Stores, reads and garbage-collects files of sessions. An upload records its blob as unused, stores the
+// bytes, and then inserts the row; the row of a tool's file is inserted with the call's result. After a crash at any
+// point, cleanup removes the blob unless the row exists.
 
 import { createHash, randomUUID } from "node:crypto";
+import { Readable } from "node:stream";
 import type { Attachment } from "@colloquy/protocol";
+import { ATTACHMENTS_MAX } from "@colloquy/protocol";
 import { isText, type MediaType } from "@colloquy/protocol/media-types";
 import { NotFound, OutcomeUnknown, ServiceError, Unavailable } from "../core/errors.ts";
-import { toAttachment, UPLOAD_MAX_MS } from "../core/file.ts";
+import { type NewFile, toAttachment, TOOL_TEXT_MAX, UPLOAD_MAX_MS } from "../core/file.ts";
 import type { ByteRange, FileStore } from "../core/plugins/file-store.ts";
 import type { Clock } from "../core/ports/driven/clock.ts";
 import type { Logger } from "../core/ports/driven/logger.ts";
 import type { Store } from "../core/ports/driven/store.ts";
+import type { ToolFile } from "../core/ports/driven/tool.ts";
 import type { NewSessionOptions } from "../core/ports/driving/services.ts";
 import { hiddenFrom, type SessionAccess } from "../core/session-access.ts";
 import { DETECTED_BYTES, emptyFile, fileName, mediaTypeOf, TextCheck } from "../files/media-types.ts";
+import type { KeptFiles, TurnFiles } from "../turns/attached-files.ts";
 import { chatRejection } from "./chat-input.ts";
 import type { SessionRegistry } from "./session-registry.ts";
 
@@ -33,19 +37,22 @@ export interface FilesOptions {
   readonly limits: FileLimits;
 }
 
-export interface Upload {
+interface ReceivedFile {
+  readonly app: string;
+  /** File name from the client or the tool; empty for none. */
+  readonly name: string;
+  /** Media type from the client or the tool; `undefined` for none. */
+  readonly declared: string | undefined;
+  readonly content: AsyncIterable<Uint8Array>;
+}
+
+export interface Upload extends ReceivedFile {
   /** UUID of the file; generated if absent. Repeated uploads with the same id have no effect. */
   readonly id?: string;
   readonly sessionId: string;
   readonly access: SessionAccess;
-  readonly app: string;
-  /** File name from the client; empty if it sent none. */
-  readonly name: string;
-  /** `Content-Type` from the client; `undefined` if it sent none. */
-  readonly declared: string | undefined;
   /** `Content-Length`; `null` if unknown. */
   readonly length: number | null;
-  readonly content: AsyncIterable<Uint8Array>;
   /** Called before the row is inserted, because credentials may be revoked during the upload. */
   readonly authorizeAgain?: () => Promise<void>;
 }
@@ -63,7 +70,7 @@ export const FILE_PORTION = 100;
 /** Milliseconds until cleanup retries a failed removal. */
 const RETRY_MS = 5 * 60_000;
 
-export class Files {
+export class Files implements TurnFiles {
   readonly #options: FilesOptions;
 
   constructor(options: FilesOptions) {
@@ -81,30 +88,65 @@ export class Files {
    * a quota is exceeded or the disk is full.
    */
   async upload(upload: Upload, creation: NewSessionOptions): Promise<Attachment> {
-    const { store, files, registry, clock } = this.#options;
-    const { sessionId, access, app, length } = upload;
+    const { registry, clock } = this.#options;
+    const { sessionId, access, length } = upload;
     if (length !== null && length > this.maxBytes) throw tooLarge(this.maxBytes);
     const before = upload.id === undefined ? null : await this.#uploaded(upload, upload.id);
     if (before !== null) return before;
     await this.#assertQuota(upload, length ?? 0);
-    const blob = `${app}/${randomUUID()}`;
     const startedAt = clock.monotonic();
-    const received = new Received(upload, this.#options.limits);
+    return await this.#store(upload, upload.id ?? randomUUID(), async (file) => {
+      if (length === null) await this.#assertQuota(upload, file.bytes);
+      await upload.authorizeAgain?.();
+      if (clock.monotonic() - startedAt > UPLOAD_MAX_MS) throw tooSlow();
+      const command = { kind: "addFile", input: file } as const;
+      const { outcome } = await registry.executeOrCreate(sessionId, access, creation, command);
+      if (outcome !== "ok") throw chatRejection(outcome);
+      return toAttachment(file);
+    });
+  }
+
+  /** Stores the bytes of tools' files, whose rows are added with the result of the call. Never rejects. */
+  async keep(
+    { sessionId, app }: { readonly sessionId: string; readonly app: string },
+    given: readonly ToolFile[],
+  ): Promise<KeptFiles> {
+    const files: NewFile[] = [];
+    const refused: string[] = [];
+    for (const file of given.slice(0, ATTACHMENTS_MAX)) {
+      const pending = files.reduce((sum, { bytes }) => sum + bytes, file.data.length);
+      try {
+        await this.#assertQuota({ app, sessionId }, pending);
+        files.push(await this.#store(receivedFrom(file, app), randomUUID(), assertScrubbed));
+      } catch (error) {
+        refused.push(refusalOf(file, error));
+        if (!(error instanceof ServiceError))
+          this.#options.logger.error({ err: error }, "a tool's file was not stored");
+      }
+    }
+    const more = given.length - ATTACHMENTS_MAX;
+    if (more > 0) refused.push(`[${more} more files were not kept: a result may have ${ATTACHMENTS_MAX}.]`);
+    return { files, refused };
+  }
+
+  /** Stores the bytes of a file, then adds it. Removes the bytes if that fails. */
+  async #store<Added>(
+    source: ReceivedFile,
+    id: string,
+    add: (file: NewFile) => Promise<Added>,
+  ): Promise<Added> {
+    const { store, files, limits } = this.#options;
+    const { app } = source;
+    const blob = `${app}/${randomUUID()}`;
+    const received = new Received(source, limits);
     const beginning = await received.begin();
-    // Cleanup must not remove the blob of an upload in progress.
+    // Cleanup must not remove the blob of a file in progress.
     await store.files.expect(blob, 2 * UPLOAD_MAX_MS);
     try {
       await files.put(blob, received.content(beginning));
       const { mediaType, bytes, sha256 } = received;
-      if (length === null) await this.#assertQuota(upload, bytes);
-      await upload.authorizeAgain?.();
-      if (clock.monotonic() - startedAt > UPLOAD_MAX_MS) throw tooSlow();
-      const name = fileName(upload.name, mediaType);
-      const input = { id: upload.id ?? randomUUID(), app, sha256, mediaType, bytes, name, blob };
-      const command = { kind: "addFile", input } as const;
-      const { outcome } = await registry.executeOrCreate(sessionId, access, creation, command);
-      if (outcome !== "ok") throw chatRejection(outcome);
-      return toAttachment({ ...input, createdAt: 0, position: null, dueAt: null });
+      const name = fileName(source.name, mediaType);
+      return await add({ id, app, sha256, mediaType, bytes, name, blob });
     } catch (error) {
       if (!(error instanceof OutcomeUnknown)) await this.#discard(blob);
       throw error;
@@ -205,7 +247,7 @@ export class Files {
    * Throws `Unavailable` 507 if the upload would exceed a quota. Concurrent uploads can still exceed it,
    * because they reserve no space.
    */
-  async #assertQuota({ app, sessionId }: Upload, bytes: number): Promise<void> {
+  async #assertQuota({ app, sessionId }: Pick<Upload, "app" | "sessionId">, bytes: number): Promise<void> {
     const { store, limits } = this.#options;
     const used = await store.files.used(app, sessionId);
     if (used.owner + bytes > limits.ownerFileBytes) throw quotaFull("Your files");
@@ -213,19 +255,19 @@ export class Files {
   }
 }
 
-/** Checks, counts and hashes the bytes of an upload while they arrive. */
+/** Checks, counts and hashes the bytes of a file while they arrive. */
 class Received {
-  readonly #upload: Upload;
+  readonly #file: ReceivedFile;
   readonly #limits: FileLimits;
   readonly #source: AsyncIterator<Uint8Array>;
   readonly #hash = createHash("sha256");
   #bytes = 0;
   #mediaType: MediaType | null = null;
 
-  constructor(upload: Upload, limits: FileLimits) {
-    this.#upload = upload;
+  constructor(file: ReceivedFile, limits: FileLimits) {
+    this.#file = file;
     this.#limits = limits;
-    this.#source = upload.content[Symbol.asyncIterator]();
+    this.#source = file.content[Symbol.asyncIterator]();
   }
 
   get bytes(): number {
@@ -254,7 +296,7 @@ class Received {
     }
     const beginning = Buffer.concat(chunks, length);
     if (length === 0) throw emptyFile();
-    const { declared, name } = this.#upload;
+    const { declared, name } = this.#file;
     const allowed = this.#limits.fileTypes;
     this.#mediaType = await mediaTypeOf(beginning, { declared, name, allowed });
     return beginning;
@@ -275,6 +317,24 @@ class Received {
     }
     text?.end();
   }
+}
+
+function receivedFrom({ data, mediaType = "", name = "" }: ToolFile, app: string): ReceivedFile {
+  // Servers often declare an image as another type than it has.
+  const declared = /^(?:image|audio|video)\//i.test(mediaType) ? undefined : mediaType;
+  return { app, name, declared, content: Readable.from([data], { objectMode: true }) };
+}
+
+async function assertScrubbed(file: NewFile): Promise<NewFile> {
+  if (!isText(file.mediaType) || file.bytes <= TOOL_TEXT_MAX) return file;
+  throw tooLarge(TOOL_TEXT_MAX);
+}
+
+/** Returns the sentence that replaces a tool's file in the result. */
+function refusalOf({ name = "", mediaType = "" }: ToolFile, error: unknown): string {
+  const named = JSON.stringify((name || mediaType || "without a name").slice(0, 100));
+  const why = error instanceof ServiceError ? error.message : "It could not be stored.";
+  return `[The file ${named} of this result was not kept. ${why}]`;
 }
 
 function tooLarge(limit: number): ServiceError {

@@ -1,19 +1,24 @@
 // Runs one tool call, from the arguments that the model sent to the outcome that it gets. Tool exceptions
 // become outcomes, and an abort ends the call at once even if the tool ignores its signal.
 
+import { isUtf8 } from "node:buffer";
+import { TOOL_TEXT_MAX } from "../core/file.ts";
 import { isPlainObject, type JsonObject, type JsonValue, sameJson, cleanText } from "../core/json.ts";
 import {
+  type CallOutcome,
   SecretMissing,
   type Tool,
   type ToolCallOptions,
   type ToolContext,
   type ToolEffect,
+  type ToolFile,
   type ToolOutcome,
 } from "../core/ports/driven/tool.ts";
 import type { Clock } from "../core/ports/driven/clock.ts";
 import { depthProblem, type InputCheck } from "./input-check.ts";
 import { fitJson, jsonBytes, toJson } from "./json-output.ts";
 import { Beginning, scrubbedBeginning, scrubbedToFit } from "./scrubbed-beginning.ts";
+import { scrubText } from "./scrub.ts";
 import { shownFailure, type SourceTool, type ToolScope } from "./tool-source.ts";
 
 /** Limit of an output in bytes of JSON; outputs go to the model and are stored with each call. */
@@ -29,7 +34,7 @@ const OTHER_INPUT =
 
 /** How a call ended: result, error, timeout or abort. */
 type Ending =
-  | { readonly kind: "value"; readonly value: unknown }
+  | { readonly kind: "value"; readonly value: unknown; readonly files: readonly ToolFile[] }
   | { readonly kind: "failure"; readonly error: unknown }
   | { readonly kind: "timeout" }
   | { readonly kind: "abort" };
@@ -60,7 +65,7 @@ export async function callTool(
   outerScope: CallScope,
   options: ToolCallOptions,
   onFailed: (outcome: ToolOutcome) => void = () => undefined,
-): Promise<ToolOutcome> {
+): Promise<CallOutcome> {
   const scope = scopeOf(callable.tool, outerScope);
   if (options.signal.aborted) return failed("interrupted", scope);
   const checking = checkSafely(callable, input);
@@ -73,7 +78,7 @@ export async function callTool(
   const ending = await runToEnding(callable, run.value, scope, options);
   switch (ending.kind) {
     case "value": {
-      const outcome = succeeded(callable.tool, ending.value, scope);
+      const outcome = succeeded(callable.tool, ending, scope);
       if (outcome.isError) onFailed(outcome);
       return outcome;
     }
@@ -142,12 +147,12 @@ async function runToEnding(
   const onAbort = (): void => resolve({ kind: "abort" });
   signal.addEventListener("abort", onAbort, { once: true });
   const timer = clock.after(timeoutMs, () => resolve({ kind: "timeout" }));
-  const { context, end } = openContext(scope, { ...options, effect }, stop.signal);
+  const { context, files, end } = openContext(scope, { ...options, effect }, stop.signal);
   // The async wrapper turns a synchronous throw into a rejection. `then` with both handlers drops a late
   // result and keeps a late rejection from becoming an unhandled one.
   const execute = async (): Promise<unknown> => tool.execute(input, context);
   execute().then(
-    (value) => resolve({ kind: "value", value }),
+    (value) => resolve({ kind: "value", value, files }),
     (error: unknown) => resolve({ kind: "failure", error }),
   );
   const ending = await promise;
@@ -159,13 +164,14 @@ async function runToEnding(
   return ending;
 }
 
-/** Creates the context of one call. After `end`, its progress reports are ignored. */
+/** Creates the context of one call. After `end`, its progress reports and files are ignored. */
 function openContext(
   scope: CallScope,
   { callId, clock, effect, onProgress }: ToolCallOptions & Pick<ToolContext, "effect">,
   signal: AbortSignal,
-): { readonly context: ToolContext; readonly end: () => void } {
+): { readonly context: ToolContext; readonly files: readonly ToolFile[]; readonly end: () => void } {
   const budget = new ProgressBudget(clock);
+  const files: ToolFile[] = [];
   let running = true;
   const context = {
     callId,
@@ -176,24 +182,45 @@ function openContext(
     progress(value: unknown): void {
       if (running && onProgress !== undefined && budget.take()) onProgress(readProgress(value, scope));
     },
+    attach(file: ToolFile): void {
+      if (!((file.data as unknown) instanceof Uint8Array))
+        throw new TypeError("The data of a file must be a Uint8Array.");
+      if (running) files.push(file);
+    },
   };
-  return { context, end: () => void (running = false) };
+  return { context, files, end: () => void (running = false) };
 }
 
 // Secrets are removed before the text is cut, because a cut could leave part of one. `scrubbedToFit` cuts
 // first for speed, and handles partial secrets itself.
 
-function succeeded(tool: Tool, value: unknown, scope: CallScope): ToolOutcome {
+function succeeded(
+  tool: Tool,
+  { value, files }: Extract<Ending, { kind: "value" }>,
+  scope: CallScope,
+): CallOutcome {
   try {
     const output =
       value instanceof Beginning
         ? scrubbedBeginning(value, maximumOutputBytes, scope.scrub)
         : scrubbedToFit(toJson(value), maximumOutputBytes, scope.scrub);
-    return { output, isError: false };
+    const more = files.length > 0 && { files: files.map((file) => scrubbedFile(file, scope)) };
+    return { output, isError: false, ...more };
   } catch (error) {
     // The tool has had its effect; only its result is lost.
     return failed(`The tool ${tool.name} finished, but its answer is not JSON: ${messageOf(error)}.`, scope);
   }
+}
+
+/** Removes secrets from the name and from a file of text. */
+function scrubbedFile({ data, mediaType, name = "" }: ToolFile, scope: CallScope): ToolFile {
+  const scrub = (text: string): string => scrubText(scope.scrub, text);
+  const file = { data, mediaType, name: scrub(cleanText(name)) };
+  // Larger texts are not kept.
+  if (data.length > TOOL_TEXT_MAX || !isUtf8(data)) return file;
+  const text = Buffer.from(data.buffer, data.byteOffset, data.length).toString();
+  const scrubbed = scrub(text);
+  return scrubbed === text ? file : { ...file, data: Buffer.from(scrubbed) };
 }
 
 /** Returns a result that a client reports, with the same limits as those of other tools. */

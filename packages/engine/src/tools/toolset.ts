@@ -12,6 +12,7 @@ import {
   type PolicyDecision,
   type ToolCallOptions,
   type ToolDefinition,
+  type CallOutcome,
   type ToolOutcome,
   type Toolset,
   type ToolTurn,
@@ -291,7 +292,7 @@ class ToolsOfTurn implements TurnTools {
     return terms === undefined ? decision : { ...decision, terms };
   }
 
-  async call(name: string, input: unknown, options: ToolCallOptions): Promise<ToolOutcome> {
+  async call(name: string, input: unknown, options: ToolCallOptions): Promise<CallOutcome> {
     const callable = this.#tools.byName.get(name);
     if (callable === undefined) return this.#notThere(name);
     const { scope, logger } = this.#options;

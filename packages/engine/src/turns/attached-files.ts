@@ -1,10 +1,12 @@
-// Converts attached files to prompt parts: bytes if the provider accepts the type, text for text files, and
+// Converts files of messages and results to prompt parts: bytes if the provider accepts the type, text for text files, and
 // otherwise a description, so that the turn continues.
 
 import type { Attachment } from "@colloquy/protocol";
 import { isText } from "@colloquy/protocol/media-types";
+import type { NewFile } from "../core/file.ts";
 import type { JsonObject } from "../core/json.ts";
 import type { PromptRules } from "../core/ports/driven/model.ts";
+import type { ToolFile } from "../core/ports/driven/tool.ts";
 
 /** Reads the bytes of files of sessions. */
 export interface FileReader {
@@ -12,8 +14,27 @@ export interface FileReader {
   bytesOf(sessionId: string, fileId: string, most: number): Promise<Uint8Array | null>;
 }
 
+/** Files of tools after their bytes were stored. */
+export interface KeptFiles {
+  readonly files: readonly NewFile[];
+  /** A sentence for each file that was not stored. */
+  readonly refused: readonly string[];
+}
+
+/** Implemented by `Files` (sessions/files.ts). */
+export interface TurnFiles extends FileReader {
+  /** Stores the bytes of the files of a result. Never rejects. */
+  keep(
+    turn: { readonly sessionId: string; readonly app: string },
+    files: readonly ToolFile[],
+  ): Promise<KeptFiles>;
+}
+
+/** Who added a file to the conversation: the user, or the tool of this name. */
+export type FileOrigin = "user" | { readonly tool: string };
+
 /** Returns a file as a part of the AI SDK's user message. */
-export type PartOfFile = (file: Attachment) => JsonObject;
+export type PartOfFile = (file: Attachment, origin: FileOrigin) => JsonObject;
 
 /** Maximum bytes of binary files in a request, before base64 encoding: the limit of the strictest provider. */
 const REQUEST_BYTES = 20 * 1024 * 1024;
@@ -47,15 +68,19 @@ function textLimit(files: readonly Attachment[], promptBytes: number): number {
 }
 
 /** Returns the note that replaces a file in the prompt. */
-export function describeFile({ name, media_type: type, bytes }: Attachment): JsonObject {
+export function describeFile({ name, media_type: type, bytes }: Attachment, origin: FileOrigin): JsonObject {
   const file = `${JSON.stringify(name)} (${type}, ${bytes} bytes)`;
-  return { type: "text", text: `[The user attached the file ${file}, which you cannot read here.]` };
+  return { type: "text", text: `[${sourceOf(origin)} the file ${file}, which you cannot read here.]` };
+}
+
+function sourceOf(origin: FileOrigin): string {
+  return origin === "user" ? "The user attached" : `The tool ${origin.tool} returned`;
 }
 
 /** Returns the note that replaces a file whose bytes appear earlier in the prompt. */
-function describeRepeat({ name }: Attachment, first: Attachment): JsonObject {
+function describeRepeat({ name }: Attachment, first: Attachment, origin: FileOrigin): JsonObject {
   const [file, same] = [name, first.name].map((one) => JSON.stringify(one));
-  return { type: "text", text: `[The user attached the file ${file}, which is the file ${same} above.]` };
+  return { type: "text", text: `[${sourceOf(origin)} the file ${file}, which is the file ${same} above.]` };
 }
 
 /**
@@ -102,12 +127,10 @@ export async function readFiles(
       }
     }
   }
-  return (file) => {
+  return (file, origin) => {
     const first = firsts.get(file.sha256);
-    return (
-      parts.get(file) ??
-      (first !== undefined && parts.has(first) ? describeRepeat(file, first) : describeFile(file))
-    );
+    const repeat = first !== undefined && parts.has(first) ? describeRepeat(file, first, origin) : null;
+    return parts.get(file) ?? repeat ?? describeFile(file, origin);
   };
 }
 

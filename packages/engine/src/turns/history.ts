@@ -6,7 +6,7 @@ import type { PastTurn } from "../core/ports/driven/store.ts";
 import type { StartedTurn, StepRecord } from "../core/turn.ts";
 import { chainOf } from "../core/wallet-id.ts";
 import { tokensOf } from "./attached-files.ts";
-import { type Entry, promptOf } from "./prompt.ts";
+import { type Entry, filesIn, promptOf } from "./prompt.ts";
 import { splitRejection } from "./structured-answer.ts";
 import type { ToolResults } from "./tool-calls.ts";
 
@@ -112,8 +112,8 @@ export class HistoryWindow {
 
   #blockOf(entry: Entry): Block {
     const text = Buffer.byteLength(JSON.stringify(promptOf([entry], this.#rules, "native")));
-    const files = entry.kind === "user" ? (entry.files ?? []) : [];
-    return { entry, bytes: text + BYTES_PER_TOKEN * tokensOf(files, this.#budget, BYTES_PER_TOKEN) };
+    const tokens = tokensOf(filesIn(entry), this.#budget, BYTES_PER_TOKEN);
+    return { entry, bytes: text + BYTES_PER_TOKEN * tokens };
   }
 
   /**
@@ -176,7 +176,11 @@ export function entriesOf(turn: PastTurn): Entry[] {
         .flatMap(({ toolResults }) => toolResults)
         .map((result) => [
           result.call_id,
-          { output: result.told === undefined ? result.output : result.told, is_error: result.is_error },
+          {
+            output: result.told === undefined ? result.output : result.told,
+            is_error: result.is_error,
+            ...(result.attachments !== undefined && { files: result.attachments }),
+          },
         ]),
     );
     const unread = messages.filter(({ role }) => role === "user");

@@ -9,7 +9,7 @@ import type { ModelMessage } from "ai";
 import { isJsonObject, type JsonObject, type JsonValue } from "../core/json.ts";
 import type { PromptRules } from "../core/ports/driven/model.ts";
 import { describeFile, type PartOfFile } from "./attached-files.ts";
-import type { ToolResults } from "./tool-calls.ts";
+import type { CallResult, ToolResults } from "./tool-calls.ts";
 
 /** A piece of the conversation, in order. */
 export type Entry =
@@ -28,6 +28,13 @@ export type Entry =
       /** Why the answer was rejected, for the model; `null` if it was not. */
       readonly rejection: string | null;
     };
+
+/** Returns the files of an entry, in the order of the prompt. */
+export function filesIn(entry: Entry): readonly Attachment[] {
+  if (entry.kind === "user") return entry.files ?? [];
+  if (entry.kind !== "step") return [];
+  return callsOf(entry).flatMap((call) => resultOf(entry, call).files ?? []);
+}
 
 /** `plain`: calls and results as text and no private data, for a provider that refuses the `native` form. */
 export type PromptForm = "native" | "plain";
@@ -147,9 +154,13 @@ class PromptBuilder {
   }
 
   #addUser(text: string, files: readonly Attachment[] = []): void {
-    if (this.#rules.reasoning === "with-calls") this.#dropReasoning();
     const said = isBlank(text) ? (files.length > 0 ? [] : [NO_TEXT]) : [text];
-    const parts = [...files.map(this.#partOf), ...said.map((one) => ({ type: "text", text: one }))];
+    const shown = files.map((file) => this.#partOf(file, "user"));
+    this.#addUserParts([...shown, ...said.map((one) => ({ type: "text", text: one }))]);
+  }
+
+  #addUserParts(parts: JsonObject[]): void {
+    if (this.#rules.reasoning === "with-calls") this.#dropReasoning();
     const last = this.messages.at(-1);
     if (last?.role === "user") {
       last.parts.push(...parts);
@@ -192,6 +203,7 @@ class PromptBuilder {
 
   #addStep(step: StepEntry): void {
     const results: JsonObject[] = [];
+    const files: JsonObject[] = [];
     const parts = step.parts.flatMap((part, index): JsonObject[] => {
       const isOwn = notesOf(part)["origin"] === this.#rules.origin;
       const { providerOptions: _, ...bare } = part;
@@ -204,9 +216,12 @@ class PromptBuilder {
         case "tool-call": {
           const toolCallId = this.#callId(part, `${step.turn} ${step.step} ${index}`, isOwn);
           const toolName = safeToolName(part["toolName"]);
-          const { output, is_error: isError } = resultOf(step, part);
-          const type = `${isError ? "error-" : ""}${typeof output === "string" ? "text" : "json"}`;
-          results.push({ type: "tool-result", toolCallId, toolName, output: { type, value: output } });
+          const result = resultOf(step, part);
+          const shown = this.#filesOf(toolName, result);
+          const isInside = this.#rules.filesInResults === true && shown.length > 0;
+          if (!isInside) files.push(...shown);
+          const output = isInside ? contentOfResult(result, shown) : outputOf(result);
+          results.push({ type: "tool-result", toolCallId, toolName, output });
           return [{ ...own, toolCallId, toolName, input: argumentsOf(part) }];
         }
         default:
@@ -215,11 +230,12 @@ class PromptBuilder {
     });
     this.#addAssistant(parts);
     if (results.length > 0) this.messages.push({ role: "tool", content: results });
+    if (files.length > 0) this.#addUserParts(files);
     if (step.rejection !== null) this.#addUser(step.rejection);
   }
 
   #addPlainStep(step: StepEntry): void {
-    const calls = step.parts.filter(({ type }) => type === "tool-call");
+    const calls = callsOf(step);
     const texts = step.parts.filter(({ type }) => type === "text").map(textOf);
     const made = calls.map(
       (call) =>
@@ -229,13 +245,28 @@ class PromptBuilder {
       { type: "text", text: [...texts, ...made].filter((text) => !isBlank(text)).join("\n\n") },
     ]);
     for (const call of calls) {
-      const { output, is_error: isError } = resultOf(step, call);
-      const value = typeof output === "string" ? output : JSON.stringify(output);
-      this.#addUser(
-        `The tool ${safeToolName(call["toolName"])} ${isError ? "failed" : "returned"}: ${value}`,
-      );
+      const tool = safeToolName(call["toolName"]);
+      const result = resultOf(step, call);
+      this.#addUser(`The tool ${tool} ${result.is_error ? "failed" : "returned"}: ${asText(result)}`);
+      const files = this.#filesOf(tool, result);
+      if (files.length > 0) this.#addUserParts(files);
     }
     if (step.rejection !== null) this.#addUser(step.rejection);
+  }
+
+  /** Returns the files of a result, each binary one after its name. */
+  #filesOf(tool: string, { files = [] }: CallResult): JsonObject[] {
+    return files.flatMap((file) => {
+      const part = this.#partOf(file, { tool });
+      if (part["type"] === "text") return [part];
+      return [
+        {
+          type: "text",
+          text: `[The tool ${tool} returned the file ${JSON.stringify(file.name)}, which is included here.]`,
+        },
+        part,
+      ];
+    });
   }
 
   /** Returns an id that the provider accepts and that no earlier call of the prompt has. */
@@ -279,10 +310,28 @@ function callIdOf({ toolCallId: id }: JsonObject): string {
   return typeof id === "string" ? id : "";
 }
 
-function resultOf(
-  step: StepEntry,
-  call: JsonObject,
-): { readonly output: JsonValue; readonly is_error: boolean } {
+function callsOf({ parts }: StepEntry): readonly JsonObject[] {
+  return parts.filter(({ type }) => type === "tool-call");
+}
+
+function asText({ output }: CallResult): string {
+  return typeof output === "string" ? output : JSON.stringify(output);
+}
+
+function outputOf({ output, is_error: isError }: CallResult): JsonObject {
+  return { type: `${isError ? "error-" : ""}${typeof output === "string" ? "text" : "json"}`, value: output };
+}
+
+/** Returns a result with files as the AI SDK's `content`. Providers refuse blank texts. */
+function contentOfResult(result: CallResult, files: readonly JsonObject[]): JsonObject {
+  const text = asText(result);
+  const parts = files.map((part) =>
+    part["type"] === "file" ? { ...part, data: { type: "data", data: part["data"] } as JsonObject } : part,
+  );
+  return { type: "content", value: [...(isBlank(text) ? [] : [{ type: "text", text }]), ...parts] };
+}
+
+function resultOf(step: StepEntry, call: JsonObject): CallResult {
   return step.results.get(callIdOf(call)) ?? NO_RESULT;
 }
 

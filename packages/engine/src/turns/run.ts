@@ -22,12 +22,12 @@ import {
   type TokenUsage,
   type TurnFailure,
 } from "../core/turn.ts";
-import { type FileReader, type PartOfFile, readFiles } from "./attached-files.ts";
+import { type PartOfFile, readFiles, type TurnFiles } from "./attached-files.ts";
 import { historyBudget, HistoryWindow, instructionsFor, summaryThreshold } from "./history.ts";
 import type { TurnJournal, TurnJournals, WorkQueue } from "./journal.ts";
 import { type ModelCaller, type ModelStep, retryModel } from "./model-step.ts";
 import { choiceFor, type OfferedTools } from "./offered-tools.ts";
-import { acceptedForm, noteOrigin, type PromptForm, promptOf } from "./prompt.ts";
+import { acceptedForm, filesIn, noteOrigin, type PromptForm, promptOf } from "./prompt.ts";
 import { TurnDeadline, type TurnLimits } from "./running-turns.ts";
 import { argumentBytes } from "./step-content.ts";
 import { checkAnswer, splitRejection } from "./structured-answer.ts";
@@ -46,7 +46,7 @@ export interface RunOptions {
   readonly tools: Toolset;
   readonly schemas: SchemaChecks;
   /** Absent if the service stores no files: they are described then. */
-  readonly files?: FileReader;
+  readonly files?: TurnFiles;
   readonly clock: Clock;
   readonly limits: TurnLimits;
   /** The App's instructions, or `null`. */
@@ -209,16 +209,24 @@ interface EndedStep {
 
 interface Prompt {
   readonly form: PromptForm;
-  /** Number of messages with files; 0 if all files are described. */
+  /** Number of messages and steps with files; 0 if all files are described. */
   readonly withFiles: number;
   readonly messages: readonly ModelMessage[];
 }
 
-/** Returns true if a message has a file that is not sent as text. */
+/** Returns true if a message or a result has a file that is not sent as text. */
 function hasBinary(messages: readonly ModelMessage[]): boolean {
   return messages.some(
     ({ role, content }) =>
-      role === "user" && typeof content !== "string" && content.some(({ type }) => type === "file"),
+      role !== "assistant" &&
+      typeof content !== "string" &&
+      content.some(
+        (part) =>
+          part.type === "file" ||
+          (part.type === "tool-result" &&
+            part.output.type === "content" &&
+            part.output.value.some(({ type }) => type === "file")),
+      ),
   );
 }
 
@@ -243,7 +251,7 @@ class AgentLoop {
   #hasRejected = false;
   /** Prompt form that the provider accepts. */
   #form: PromptForm = "native";
-  /** Messages whose files the provider accepts in this turn. The files of others are described. */
+  /** Messages and steps whose files the provider accepts in this turn. The files of others are described. */
   #takenFiles: "all" | "latest" | "none" = "all";
   /** `null` until the history is read. */
   #history: HistoryWindow | null = null;
@@ -267,6 +275,7 @@ class AgentLoop {
     this.#callContext = {
       turn,
       tools,
+      files: options.files,
       outputs: new OutputBudget(turn.agentMessage),
       clock,
       timeoutMs: limits.toolMs,
@@ -404,9 +413,7 @@ class AgentLoop {
 
   async #promptOf(history: HistoryWindow, form = this.#form): Promise<Prompt> {
     const entries = history.entries();
-    const attachments = entries.flatMap((entry) =>
-      entry.kind === "user" && entry.files !== undefined ? [entry.files] : [],
-    );
+    const attachments = entries.map(filesIn).filter(({ length }) => length > 0);
     const partOf = await this.#partOfFiles(attachments, history.budget);
     // Some providers reject tool calls in the history if the request declares no tools.
     const sent = this.#offered.definitions.length === 0 ? "plain" : form;

@@ -7,6 +7,7 @@ import type { PastTurn } from "../core/ports/driven/store.ts";
 import { withoutThinking } from "../core/thinking-tags.ts";
 import { entriesOf, HistoryWindow, newestSummaryIn, SUMMARY_SHARE, tokensIn } from "./history.ts";
 import { type Entry, NO_RESULT, promptOf } from "./prompt.ts";
+import type { CallResult } from "./tool-calls.ts";
 
 /**
  * Share of the history's budget below which nothing is summarized. Exceeds the share of a new summary and the
@@ -156,8 +157,13 @@ function lineOfStep(
   const value = (json: JsonValue) =>
     cutText(typeof json === "string" ? json : JSON.stringify(json), limit(most));
   const made = calls.map(({ toolCallId: id = "", toolName: tool = "", input = null }): JsonObject => {
-    const { output, is_error: isError } = results.get(typeof id === "string" ? id : "") ?? NO_RESULT;
-    return { tool, arguments: value(input), [isError ? "error" : "result"]: value(output) };
+    const {
+      output,
+      is_error: isError,
+      files = [],
+    }: CallResult = results.get(typeof id === "string" ? id : "") ?? NO_RESULT;
+    const named = files.length > 0 && { files: files.map(nameOfFile) };
+    return { tool, arguments: value(input), [isError ? "error" : "result"]: value(output), ...named };
   });
   const text = cutText(said.join("\n\n"), limit(MAX_TEXT));
   return lineOf({ from: "assistant", text, ...(made.length > 0 && { calls: made }) });

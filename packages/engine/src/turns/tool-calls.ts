@@ -3,24 +3,37 @@
 
 import { createHash, randomUUID } from "node:crypto";
 import type { ActionRequest, NewAction } from "../core/action.ts";
+import type { Attachment } from "@colloquy/protocol";
 import type { ToolOutcomeInput } from "../core/commands/call-results.ts";
+import { toAttachment } from "../core/file.ts";
 import { cleanJson, type JsonValue } from "../core/json.ts";
 import { needsIntent, type OutputBudget, type StepCall, type ToolCallRecord } from "../core/message.ts";
 import type { Clock } from "../core/ports/driven/clock.ts";
-import type { PolicyDecision, TurnTools } from "../core/ports/driven/tool.ts";
+import type { PolicyDecision, ToolFile, TurnTools } from "../core/ports/driven/tool.ts";
 import type { StartedTurn } from "../core/turn.ts";
 import { untilAborted } from "../core/waiting.ts";
+import type { KeptFiles, TurnFiles } from "./attached-files.ts";
 import type { TurnJournal } from "./journal.ts";
 
 /** Maximum concurrent calls of one step, because each may hold a connection or a process. */
 const MAX_AT_ONCE = 8;
 
-export type ToolResults = ReadonlyMap<string, { readonly output: JsonValue; readonly is_error: boolean }>;
+/** The result of a call as a model sees it. */
+export interface CallResult {
+  readonly output: JsonValue;
+  readonly is_error: boolean;
+  /** Absent for none. */
+  readonly files?: readonly Attachment[];
+}
+
+export type ToolResults = ReadonlyMap<string, CallResult>;
 
 /** Context that all calls of a turn share. */
 export interface CallContext {
-  readonly turn: Pick<StartedTurn, "sessionId" | "incarnation" | "number">;
+  readonly turn: Pick<StartedTurn, "sessionId" | "incarnation" | "number" | "app">;
   readonly tools: TurnTools;
+  /** Absent if the service stores no files. */
+  readonly files?: TurnFiles | undefined;
   readonly outputs: OutputBudget;
   readonly clock: Clock;
   /** Maximum milliseconds of one call. */
@@ -144,7 +157,7 @@ class StepCalls {
   readonly #queued: ToolCallRecord[];
   readonly #journal: TurnJournal;
   readonly #run: CallContext;
-  readonly #results = new Map<string, { output: JsonValue; is_error: boolean }>();
+  readonly #results = new Map<string, CallResult>();
   /** True after a refused write or a defect, after which no further call starts. */
   #isOver = false;
 
@@ -186,6 +199,7 @@ class StepCalls {
     const {
       output: whole,
       isError,
+      files: given = [],
       ...more
     } = await tools.call(call.name, call.arguments, {
       callId: callKey(turn, call.id),
@@ -200,11 +214,31 @@ class StepCalls {
     });
     if (signal.aborted) return null;
     onProgress();
-    const output = outputs.fit(whole);
-    this.#results.set(call.id, { output, is_error: isError });
     const durationMs = Math.round(clock.monotonic() - began);
-    return { callId: call.id, output, isError, durationMs, ...more };
+    const { files, refused } = await this.#keep(given);
+    if (signal.aborted) return null;
+    const output = outputs.fit(withSentences(whole, refused));
+    const kept = files.length > 0 && { files };
+    this.#results.set(call.id, {
+      output,
+      is_error: isError,
+      ...(kept && { files: files.map(toAttachment) }),
+    });
+    return { callId: call.id, output, isError, durationMs, ...kept, ...more };
   }
+
+  async #keep(given: readonly ToolFile[]): Promise<KeptFiles> {
+    const { files, turn } = this.#run;
+    if (given.length === 0) return { files: [], refused: [] };
+    return (await files?.keep(turn, given)) ?? { files: [], refused: ["[This service keeps no files.]"] };
+  }
+}
+
+/** Adds sentences to an output, for files that are not part of the result. */
+function withSentences(output: JsonValue, sentences: readonly string[]): JsonValue {
+  if (sentences.length === 0) return output;
+  if (typeof output === "string") return [output, ...sentences].filter((text) => text !== "").join("\n\n");
+  return [...(Array.isArray(output) ? output : output === null ? [] : [output]), ...sentences];
 }
 
 /**

@@ -6,7 +6,7 @@ import { schemaChecks } from "../../../server/test/schema-checks.ts";
 import type { JsonValue } from "@colloquy/engine/internal/core/json";
 import type { Clock } from "@colloquy/engine/internal/core/ports/driven/clock";
 import type { SecretVault } from "@colloquy/engine/internal/core/ports/driven/secret-store";
-import type { ToolEffect, ToolOutcome, TurnTools } from "@colloquy/engine/internal/core/ports/driven/tool";
+import type { CallOutcome, ToolEffect, TurnTools } from "@colloquy/engine/internal/core/ports/driven/tool";
 import { AppTools } from "@colloquy/engine/internal/tools/toolset";
 import { recordingLogger } from "@colloquy/engine/internal/tools/testing/recording-logger";
 import { toolTurn } from "@colloquy/engine/internal/tools/testing/tool-turn";
@@ -23,7 +23,7 @@ export interface McpTools {
   readonly logger: ReturnType<typeof recordingLogger>;
   readonly clock: Clock;
   open(clientId?: string | null, signal?: AbortSignal): Promise<TurnTools>;
-  call(name: string, input?: unknown, more?: Partial<CallOptions>): Promise<ToolOutcome>;
+  call(name: string, input?: unknown, more?: Partial<CallOptions>): Promise<CallOutcome>;
 }
 
 interface CallOptions {

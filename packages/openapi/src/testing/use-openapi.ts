@@ -121,6 +121,7 @@ export async function call(
     signal: new AbortController().signal,
     turn: toolTurn(),
     progress: () => undefined,
+    attach: () => undefined,
   };
   if (tool === undefined) throw new Error("There is no such tool.");
   return tool.execute(input, { ...context, secret: noSecret, ...of });

@@ -2,6 +2,7 @@
 
 import type { ThreadMessageLike } from "@assistant-ui/react";
 import {
+  type Attachment,
   mayUserDecide,
   messageParts,
   type Message,
@@ -22,6 +23,8 @@ export interface ToolArtifact {
   readonly progress: unknown;
   /** Duration in milliseconds; `null` before it has ended. */
   readonly duration_ms: number | null;
+  /** Files that the tool returned. */
+  readonly attachments: readonly Attachment[];
 }
 
 type Part = Exclude<ThreadMessageLike["content"], string>[number];
@@ -118,6 +121,7 @@ function toolCallPart(
     action,
     progress: progress[at] ?? null,
     duration_ms: result?.duration_ms ?? null,
+    attachments: result?.attachments ?? [],
   };
   return {
     type: "tool-call",

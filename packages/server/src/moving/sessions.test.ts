@@ -15,7 +15,7 @@ import type { Store } from "@colloquy/engine/internal/core/ports/driven/store";
 import { existing, load, NOTHING, record, target } from "@colloquy/testing/internal/store/fixtures/scenario";
 import { type DatabaseAddress, withTables } from "./database-address.ts";
 import { exportSessions } from "./export.ts";
-import { FILE, claimAll, type Filled, fillStore, WALLET } from "./testing/filled-store.ts";
+import { claimAll, DRAWN, FILE, type Filled, fillStore, WALLET } from "./testing/filled-store.ts";
 import { type ImportedSession, importSessions } from "./import.ts";
 import { serversAt } from "./testing/opened-store.ts";
 import { computedColumns, KINDS } from "./session-format.ts";
@@ -37,7 +37,9 @@ beforeAll(async () => {
   template = await mkdtemp(join(tmpdir(), "colloquy-sessions-"));
   filled = await withStore({ kind: "sqlite", directory: template }, (store) => fillStore(store));
 });
-beforeAll(() => files.put(FILE.blob, Readable.from([FILE.content])));
+beforeAll(async () => {
+  for (const { blob, content } of [FILE, DRAWN]) await files.put(blob, Readable.from([content]));
+});
 beforeEach(async () => {
   root = await mkdtemp(join(tmpdir(), "colloquy-sessions-"));
   here = { kind: "sqlite", directory: join(root, "here") };
@@ -221,20 +223,25 @@ describe("an import", () => {
     ]);
   });
 
-  it("keeps files, and rejects content that is not theirs", async () => {
+  it.each([
+    ["of messages", 1, FILE],
+    ["of tools", 2, DRAWN],
+  ])("keeps files %s, and rejects content that is not theirs", async (_, position, { blob, content }) => {
     const lines = await session(filled.done);
-    const at = lines.findIndex((line) => line.startsWith('{"kind":"file"'));
+    const at = lines.findIndex(
+      (line) => line.startsWith('{"kind":"file"') && line.includes(`"position":${position},`),
+    );
     const line = JSON.parse(lines[at]!) as Record<string, unknown>;
-    expect(line).toMatchObject({ position: 1, content: FILE.content.toString("base64") });
+    expect(line).toMatchObject({ position, content: content.toString("base64") });
     expect(line).not.toHaveProperty("blob");
     const there = await empty();
     expect(await imported(there, lines)).toMatchObject([{ outcome: "imported" }]);
     const found = (await withStore(there, (store) => store.files.find(filled.done, String(line["id"]))))
       ?.file;
-    expect(found).toMatchObject({ name: line["name"], position: 1, dueAt: null });
-    expect(found?.blob).not.toBe(FILE.blob);
-    const content = await files.get(found!.blob, null);
-    expect(Buffer.concat(await Array.fromAsync(content!))).toEqual(FILE.content);
+    expect(found).toMatchObject({ name: line["name"], position, dueAt: null });
+    expect(found?.blob).not.toBe(blob);
+    const stored = await files.get(found!.blob, null);
+    expect(Buffer.concat(await Array.fromAsync(stored!))).toEqual(content);
     const wrong = lines.with(at, JSON.stringify({ ...line, content: "AAAA" }));
     expect(await imported(await empty("other"), wrong)).toMatchObject([
       { outcome: "refused", line: at + 1, problem: expect.stringContaining("sha256") as string },

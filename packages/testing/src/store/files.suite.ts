@@ -5,13 +5,16 @@ import { FILE_GRACE_MS, UNUSED_FILE_MS } from "@colloquy/engine/internal/core/fi
 import { ANONYMOUS } from "@colloquy/engine/internal/core/session-access";
 import { givenStore, type OpenStore } from "./fixtures/given-store.ts";
 import {
+  callOf,
   chat,
   complete,
   existing,
+  identityOf,
   load,
   messagesOf,
   remove,
   startTurn,
+  step,
   target,
 } from "./fixtures/scenario.ts";
 
@@ -36,6 +39,34 @@ export function describeFiles(openStore: OpenStore): void {
     }
     const find = async (session: string, { id }: { id: string }) =>
       (await given.store.files.find(session, id))?.file ?? null;
+    /** Returns a file whose bytes are stored, for the result of a tool. */
+    async function returned(session: string, more: { sha256?: string } = {}) {
+      const file = {
+        id: randomUUID(),
+        app: "default",
+        sha256: more.sha256 ?? randomUUID().replaceAll("-", "").padEnd(64, "0"),
+        mediaType: "image/png",
+        bytes: 10,
+        name: "chart.png",
+        blob: `default/${randomUUID()}`,
+      };
+      await given.store.files.expect(file.blob, UNUSED_FILE_MS);
+      const turn = await startTurn(given.store, session, "draw");
+      const target = { turn: identityOf(turn) };
+      const calls = [callOf("a")];
+      await given.store.execute({
+        kind: "stepWithCalls",
+        target,
+        input: { step: step(1, ""), calls, actions: [] },
+      });
+      const outcome = { callId: "a", output: "drawn", isError: false, durationMs: 1, files: [file] };
+      const input = { outcome, starts: [] };
+      const give = async () => await given.store.execute({ kind: "toolResult", target, input });
+      const end = async (): Promise<void> => {
+        await given.store.execute({ kind: "complete", target, input: { step: step(2, "Done.") } });
+      };
+      return { file, give, end };
+    }
     async function answered(session: string, text: string, more: Partial<ChatInput> = {}) {
       const turn = await startTurn(given.store, session, text, more);
       await complete(given.store, turn, `answer to ${text}`);
@@ -178,6 +209,61 @@ export function describeFiles(openStore: OpenStore): void {
       expect(await swept()).toEqual([unused.blob]);
       await remove(given.store, existing(copy));
       expect(await swept()).toEqual([used.blob]);
+    });
+
+    it("of a tool are added with its result, and only once", async () => {
+      const session = randomUUID();
+      const { file, give, end } = await returned(session);
+      expect(await find(session, file)).toBeNull();
+      const committed = await give();
+      const { id, bytes, sha256 } = file;
+      const attachments = [{ id, media_type: "image/png", bytes, sha256, name: "chart.png" }];
+      expect(committed?.events.map(({ event }) => event)).toMatchObject([
+        { type: "tool_complete", result: { output: "drawn", attachments } },
+        { type: "message_updated", message: { tool_results: [{ attachments }] } },
+      ]);
+      expect(await find(session, file)).toMatchObject({ position: 2, dueAt: null, blob: file.blob });
+      await give();
+      await end();
+      expect((await messagesOf(given.store, session))[1]?.toolResults).toMatchObject([{ attachments }]);
+      expect(await given.store.files.used("default", session)).toEqual({ app: 10, owner: 10 });
+      await given.clock.advance(UNUSED_FILE_MS + FILE_GRACE_MS);
+      expect(await swept()).toEqual([]);
+    });
+
+    it("of a tool whose result was not stored leave no bytes", async () => {
+      const { file, end } = await returned(randomUUID());
+      await end();
+      expect(await swept()).toEqual([]);
+      await given.clock.advance(UNUSED_FILE_MS);
+      expect(await swept()).toEqual([file.blob]);
+    });
+
+    it("of a tool expire after an edit of its message, and are copied with a fork", async () => {
+      const [session, copy] = [randomUUID(), randomUUID()];
+      const { file, give, end } = await returned(session);
+      await give();
+      await end();
+      const input = { origin: session, through: null, access: ANONYMOUS, messageId: randomUUID() };
+      await given.store.execute({ kind: "fork", target: { ...target(copy), access: ANONYMOUS }, input });
+      expect(await find(copy, file)).toMatchObject({ id: file.id, position: 2, dueAt: null });
+      const [message] = await messagesOf(given.store, session);
+      await answered(session, "no", { replaces: message?.id ?? "" });
+      await given.clock.advance(UNUSED_FILE_MS + FILE_GRACE_MS);
+      expect(await swept()).toEqual([]);
+      expect(await find(session, file)).toBeNull();
+      await remove(given.store, existing(copy));
+      expect(await swept()).toEqual([file.blob]);
+    });
+
+    it("of a tool share their bytes with equal ones", async () => {
+      const sha256 = "b".repeat(64);
+      const [one, two] = [randomUUID(), randomUUID()];
+      const first = await add(one, { sha256 });
+      const second = await returned(two, { sha256 });
+      await second.give();
+      expect(await find(two, second.file)).toMatchObject({ blob: first.blob });
+      await second.end();
     });
 
     it("are deduplicated within their App, and duplicate bytes are removed", async () => {

@@ -7,13 +7,23 @@ import { CopyButton } from "../design/copy-button.tsx";
 import { FeedbackButtons } from "./feedback-buttons.tsx";
 import { ForkButton } from "./fork-button.tsx";
 import { Message, PendingAnswer } from "./message.tsx";
+import { MessageFiles } from "./message-files.tsx";
 import { MessageTime } from "./message-time.tsx";
 import { NewestShownContext } from "./newest-shown.ts";
+import { ResultFilesContext } from "./result-files.ts";
 import { useDisplayMessage } from "./use-display-message.ts";
 import { useMessageText } from "./use-message-text.ts";
 
 /** An answer with its buttons. */
 export function AssistantMessage(): ReactNode {
+  return (
+    <ResultFilesContext value={MessageFiles}>
+      <Answer />
+    </ResultFilesContext>
+  );
+}
+
+function Answer(): ReactNode {
   const shown = useDisplayMessage();
   const isNewestShown = use(NewestShownContext);
   // assistant-ui adds a placeholder after a question, even an old one at the end of the rendered range.

@@ -5,7 +5,7 @@ import { Dialog } from "../design/dialog.tsx";
 import { useSessionId } from "./session-id.tsx";
 import { sizeText } from "./size-text.ts";
 
-/** Files of a message: images inline, others by name. */
+/** Files of a message or a result: images inline, others by name. */
 export function MessageFiles({ files }: { readonly files: readonly Attachment[] }): ReactNode {
   return (
     <ul className="cq-files cq-files-sent" aria-label="Files">

@@ -1,11 +1,12 @@
 import type { PendingAction, ToolCall as Call, ToolResult } from "@colloquy/client";
 import { Ban, Check, ChevronRight, CircleHelp, LoaderCircle, TriangleAlert } from "../design/icons.tsx";
-import { useRef, type ReactNode } from "react";
+import { use, useRef, type ReactNode } from "react";
 import { ActionCard } from "../actions/action-card.tsx";
 import { classes } from "../design/classes.ts";
 import { durationText } from "../design/duration-text.ts";
 import { JsonText } from "../design/json-text.tsx";
 import { CallDecision } from "./call-decision.tsx";
+import { ResultFilesContext } from "./result-files.ts";
 import { appearanceOf, progressText, runTime, type CallAppearance } from "./tool-text.ts";
 
 const APPEARANCES: Readonly<Record<CallAppearance, { readonly Icon: typeof Check; readonly words: string }>> =
@@ -30,11 +31,13 @@ export interface ToolCallProps {
   readonly progress: unknown;
 }
 
-/** A collapsible tool call: its name and state, with input and output inside. */
+/** A collapsible tool call: its name and state, with input and output inside, and the files of its result below. */
 export function ToolCall({ call, result, action, progress }: ToolCallProps): ReactNode {
   const summary = useRef<HTMLElement>(null);
   const { name, title } = call;
   const duration = runTime(call, result);
+  const Files = use(ResultFilesContext);
+  const files = result?.attachments ?? [];
   const appearance = appearanceOf(call, action);
   const { Icon, words } = APPEARANCES[appearance];
   return (
@@ -73,6 +76,7 @@ export function ToolCall({ call, result, action, progress }: ToolCallProps): Rea
           {progressText(progress)}
         </p>
       )}
+      {Files !== null && files.length > 0 && <Files files={files} />}
       <CallDecision call={call} result={result} />
       {action !== null && (
         <ActionCard key={action.id} action={action} onDecided={() => summary.current?.focus()} />

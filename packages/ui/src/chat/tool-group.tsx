@@ -5,7 +5,10 @@ import { durationText } from "../design/duration-text.ts";
 import { appearanceOf, runTime } from "./tool-text.ts";
 import { useComponents } from "./components.tsx";
 
-/** Consecutive tool calls. Several calls collapse to one line once all have succeeded, if nobody had to decide. */
+/**
+ * Consecutive tool calls. Several calls collapse to one line once all have succeeded, if nobody had to decide and no
+ * result has files.
+ */
 export function ToolGroup({
   message,
   calls,
@@ -22,7 +25,9 @@ export function ToolGroup({
   // Once the user has opened or closed the group, it no longer changes by itself.
   const [chosen, setChosen] = useState<boolean | null>(null);
   const done = calls.filter(({ status }) => status === "complete").length;
-  const isOpen = chosen ?? (done < calls.length || calls.some(({ decision }) => decision !== undefined));
+  const isWorthShowing = (call: Call): boolean =>
+    call.decision !== undefined || resultOf(message, call)?.attachments !== undefined;
+  const isOpen = chosen ?? (done < calls.length || calls.some(isWorthShowing));
   const shown = calls.map((call) => (
     <ToolCall
       key={call.id}

@@ -1,8 +1,5 @@
-import type { FileRecord } from "../file.ts";
-import { UNUSED_FILE_MS } from "../file.ts";
+import { type NewFile, UNUSED_FILE_MS } from "../file.ts";
 import { define, dispositionOf } from "./command.ts";
-
-export type NewFile = Omit<FileRecord, "createdAt" | "position" | "dueAt">;
 
 /**
  * Adds an uploaded file, whose bytes must be durable, to a session. Has no effect if the session has the

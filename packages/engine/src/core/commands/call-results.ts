@@ -1,6 +1,7 @@
 // Results and progress of tool calls in a draft.
 
 import type { CallDecision } from "@colloquy/protocol";
+import { type NewFile, toAttachment } from "../file.ts";
 import type { JsonValue } from "../json.ts";
 import {
   openCalls,
@@ -14,6 +15,8 @@ import type { SessionDraft } from "./draft.ts";
 
 export interface ToolOutcomeInput extends ToolOutcome {
   readonly callId: string;
+  /** Files of the result, whose bytes are durable; absent for none. */
+  readonly files?: readonly NewFile[];
   /** Milliseconds that the call took. */
   readonly durationMs: number;
   /** The decision that ended the call; absent if it ended otherwise. */
@@ -35,6 +38,9 @@ export function recordResults(
   }
   if (ended.size === 0) return message;
   for (const end of ended.values()) emitToolComplete(draft, end);
+  const { position } = message;
+  const files = [...ended.values()].flatMap(({ files = [] }) => files);
+  draft.addedFiles.push(...files.map((file) => ({ ...file, createdAt: draft.at, position, dueAt: null })));
   const changed = draft.changeMessage(
     message,
     {
@@ -60,20 +66,23 @@ export function noticeMissingSecret(
 export interface EndedCall {
   readonly call: ToolCallRecord;
   readonly result: ToolResultRecord;
+  readonly files?: readonly NewFile[];
 }
 
 export function endCall(call: ToolCallRecord, outcome: Omit<ToolOutcomeInput, "callId">): EndedCall {
+  const { files = [] } = outcome;
   const result = {
     call_id: call.id,
     name: call.name,
     output: outcome.shown ?? outcome.output,
     is_error: outcome.isError,
     duration_ms: outcome.durationMs,
+    ...(files.length > 0 && { attachments: files.map(toAttachment) }),
     ...(outcome.shown !== undefined && { told: outcome.output }),
   };
   const { isError, decision } = outcome;
   const ended = { ...call, status: isError ? ("failed" as const) : ("complete" as const) };
-  return { call: decision === undefined ? ended : { ...ended, decision }, result };
+  return { call: decision === undefined ? ended : { ...ended, decision }, result, files };
 }
 
 export function emitToolComplete(draft: SessionDraft, { call, result }: EndedCall): void {

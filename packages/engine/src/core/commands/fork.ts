@@ -1,5 +1,5 @@
 import { usedAt } from "../file.ts";
-import type { MessageRecord } from "../message.ts";
+import { filesOf, type MessageRecord } from "../message.ts";
 import {
   hiddenFrom,
   ownerOfNew,
@@ -103,7 +103,7 @@ function copyTurns(
     })),
     steps.filter(({ turn }) => numbers.has(turn)),
     files.flatMap((file) => {
-      const first = copied.find(({ extras }) => extras?.attachments?.some(({ id }) => id === file.id));
+      const first = copied.find((message) => filesOf(message).some(({ id }) => id === file.id));
       const position = first === undefined ? undefined : positions.get(first.position);
       return position === undefined ? [] : [usedAt({ ...file, position: null }, position)];
     }),

@@ -105,6 +105,7 @@ function context() {
     signal: new AbortController().signal,
     effect: "unsafe" as const,
     progress: () => undefined,
+    attach: () => undefined,
     turn: toolTurn(),
     secret: () => "",
   };

@@ -70,6 +70,27 @@ describe("SessionUpdates", () => {
     ]);
   });
 
+  it("links to the files of a result", () => {
+    const file = { id: "f", media_type: "image/png", bytes: 9, sha256: "", name: "chart.png" };
+    const withFile = answer("", { tool_calls: [call], tool_results: [{ ...result, attachments: [file] }] });
+    expect([...new SessionUpdates().ofMessages([withFile])].at(-1)).toMatchObject({
+      sessionUpdate: "tool_call_update",
+      content: [
+        { content: { type: "text" } },
+        {
+          type: "content",
+          content: {
+            type: "resource_link",
+            uri: "urn:uuid:f",
+            name: "chart.png",
+            mimeType: "image/png",
+            size: 9,
+          },
+        },
+      ],
+    });
+  });
+
   it("announces that an answer was restarted", () => {
     const updates = new SessionUpdates();
     expect(shown(updates.ofMessages([answer("One")]))).toHaveLength(1);

@@ -2,7 +2,7 @@
 
 import type { SessionUpdate, ToolCallContent } from "@agentclientprotocol/sdk";
 import { messageParts } from "@colloquy/client";
-import type { Message, ReasoningDelta, ToolCall } from "@colloquy/protocol";
+import type { Attachment, Message, ReasoningDelta, ToolCall } from "@colloquy/protocol";
 
 /** Sent before the text of a turn's later messages: not all editors separate messages. */
 const SEPARATOR = "\n\n";
@@ -119,10 +119,7 @@ export class SessionUpdates {
 
   *#ofQuestion({ id, content, attachments = [] }: Message): Iterable<SessionUpdate> {
     const sessionUpdate = "user_message_chunk";
-    for (const { id: file, name, media_type: mimeType, bytes: size } of attachments) {
-      const link = { type: "resource_link" as const, uri: `urn:uuid:${file}`, name, mimeType, size };
-      yield { sessionUpdate, messageId: id, content: link };
-    }
+    for (const file of attachments) yield { sessionUpdate, messageId: id, content: linkOf(file) };
     if (content !== "") yield { ...chunk(id, content), sessionUpdate };
   }
 
@@ -144,7 +141,10 @@ export class SessionUpdates {
         sessionUpdate: "tool_call_update",
         toolCallId: id,
         status: result === undefined || result.is_error ? "failed" : "completed",
-        content: [contentOf(typeof output === "string" ? output : JSON.stringify(output, null, 2))],
+        content: [
+          contentOf(typeof output === "string" ? output : JSON.stringify(output, null, 2)),
+          ...(result?.attachments ?? []).map((file) => ({ type: "content" as const, content: linkOf(file) })),
+        ],
         rawOutput: output,
       };
     }
@@ -167,6 +167,10 @@ function isOpen({ sender, status }: Pick<Message, "sender" | "status">): boolean
 /** Returns the fields of a call that editors show. */
 export function toolCallOf({ id, name, title = name, arguments: input }: ToolCall) {
   return { toolCallId: id, title, rawInput: input, kind: "other" as const };
+}
+
+function linkOf({ id, name, media_type: mimeType, bytes: size }: Attachment) {
+  return { type: "resource_link" as const, uri: `urn:uuid:${id}`, name, mimeType, size };
 }
 
 function contentOf(text: string): ToolCallContent {

@@ -264,6 +264,14 @@ describe("tools", () => {
     );
   });
 
+  it("name the files of their results", () => {
+    const attachments = [{ id: "f", media_type: "image/png", bytes: 9, sha256: "", name: "a\u001B.png" }];
+    const message = agent("", { tool_results: [{ ...result, attachments }] });
+    expect(shown(new Transcript().showSnapshot(snapshot([message])))).toBe(
+      '[tool]   look_up done in 12 ms: {"is":7}\n[quiet] File: a␛.png\n',
+    );
+  });
+
   it("have control characters in names and results escaped", () => {
     const transcript = new Transcript();
     const name = "a\u001B]0;b\u0007\n\u202Ec";

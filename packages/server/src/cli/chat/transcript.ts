@@ -2,7 +2,15 @@
 // also handles missed events and restarted answers.
 
 import { answeredQuestion, messageParts, visibleJson, type SessionUpdate } from "@colloquy/client";
-import type { Message, PendingAction, Snapshot, SystemEvent, ToolCall, ToolResult } from "@colloquy/protocol";
+import type {
+  Attachment,
+  Message,
+  PendingAction,
+  Snapshot,
+  SystemEvent,
+  ToolCall,
+  ToolResult,
+} from "@colloquy/protocol";
 import { harmlessLine, harmlessText } from "../terminal-text.ts";
 
 /** Kind of a line, which determines its style. */
@@ -146,7 +154,7 @@ export class Transcript {
       this.#typed.splice(at, 1);
       return [];
     }
-    const files = attachments.map(({ name }) => line("quiet", `File: ${harmlessLine(name)}`));
+    const files = attachments.map(fileLine);
     const text = harmlessText(content).trimEnd();
     return text === "" ? files : [line("user", text.replace(/^/gm, "> ")), ...files];
   }
@@ -215,11 +223,15 @@ function calledPieces(call: ToolCall, { called }: ShownMessage): readonly Piece[
 function resultPieces(result: ToolResult, { answered }: ShownMessage): readonly Piece[] {
   if (answered.has(result.call_id)) return [];
   answered.add(result.call_id);
-  const { name, output, is_error: isError, duration_ms: ms } = result;
+  const { name, output, is_error: isError, duration_ms: ms, attachments = [] } = result;
   const summary = shortened(typeof output === "string" ? harmlessLine(output) : visibleJson(output));
   const state = isError ? "failed" : "done";
   const text = `  ${harmlessLine(name)} ${state} in ${seconds(ms)}: ${summary}`;
-  return [line(isError ? "warning" : "tool", text)];
+  return [line(isError ? "warning" : "tool", text), ...attachments.map(fileLine)];
+}
+
+function fileLine({ name }: Attachment): Piece {
+  return line("quiet", `File: ${harmlessLine(name)}`);
 }
 
 /**

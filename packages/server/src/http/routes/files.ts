@@ -132,7 +132,7 @@ function downloadRoute(app: HttpApp, { services }: RouteParts): void {
         operationId: "downloadFile",
         summary: "Download a file",
         description:
-          "For the session that uploaded it, and those with a message that has it. Pages need `fetch`, because `<img>` sends no headers.",
+          "For the session that uploaded it, and those with a message or a result that has it. Pages need `fetch`, because `<img>` sends no headers.",
         tags: ["Conversation"],
         params: FilePath,
         headers: z.object({

@@ -2,6 +2,8 @@
 
 import { createHash, randomUUID } from "node:crypto";
 import { SERVICE_ACTOR } from "@colloquy/engine/internal/core/audit";
+import type { NewFile } from "@colloquy/engine/internal/core/file";
+import { FILES } from "@colloquy/engine/internal/files/testing/sample-files";
 import type { Store } from "@colloquy/engine/internal/core/ports/driven/store";
 import { ANONYMOUS } from "@colloquy/engine/internal/core/session-access";
 import {
@@ -34,6 +36,24 @@ export const WALLET = "0xabc";
 /** Bytes of the file of `done`. */
 export const FILE = { blob: "default/0f2f6c9e-5b1d-4f6e-9c3a-7d1e2b3c4d5e", content: Buffer.from(TEXT) };
 
+/** Bytes of the file of a tool in `done`. */
+export const DRAWN = { blob: "default/3c1b9f52-7a0e-4d8b-8f46-5e2a9d7c6b10", content: FILES.png };
+
+async function drawnFile(store: Store): Promise<NewFile> {
+  const { blob, content } = DRAWN;
+  const sha256 = createHash("sha256").update(content).digest("hex");
+  const file = {
+    id: randomUUID(),
+    app: "default",
+    sha256,
+    mediaType: "image/png",
+    name: `${TEXT}.png`,
+    blob,
+  };
+  await store.files.expect(blob, 60_000);
+  return { ...file, bytes: content.length };
+}
+
 async function addFile(store: Store, session: string): Promise<string> {
   const { blob, content } = FILE;
   const sha256 = createHash("sha256").update(content).digest("hex");
@@ -62,7 +82,13 @@ export async function fillStore(store: Store, extra = 0): Promise<Filled> {
     input: { step: step(1, TEXT), calls: [call], actions: [] },
   });
   await chat(store, done, `${TEXT} faster`, { onBusy: "steer" });
-  const result = { callId: "a", output: TEXT, isError: false, durationMs: 3 };
+  const result = {
+    callId: "a",
+    output: TEXT,
+    isError: false,
+    durationMs: 3,
+    files: [await drawnFile(store)],
+  };
   await store.execute({
     kind: "toolResult",
     target: { turn: identityOf(finished) },

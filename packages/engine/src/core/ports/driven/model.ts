@@ -41,6 +41,8 @@ export interface PromptRules {
   readonly reasoning: "always" | "with-calls" | "never";
   /** Media types of the files that are sent; absent for none. Text is always sent, as text. */
   readonly files?: readonly string[];
+  /** True if a tool's result may contain files. Otherwise they follow in a message of the user. */
+  readonly filesInResults?: boolean;
   /** False if the model cannot use tools, so that none are sent. Default: true. */
   readonly tools?: boolean;
 }

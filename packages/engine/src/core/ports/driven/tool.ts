@@ -33,6 +33,15 @@ export interface ToolTurn {
   readonly options?: TurnOptions;
 }
 
+/** A file that a tool returns. */
+export interface ToolFile {
+  readonly data: Uint8Array;
+  /** The tool's claim, for text. The type of an image, a PDF or a recording is detected. */
+  readonly mediaType?: string | undefined;
+  /** File name; a default name if absent. */
+  readonly name?: string | undefined;
+}
+
 export interface ToolContext {
   /**
    * A globally unique id that stays the same after a crash, for use as an idempotency key. Not the model's id
@@ -46,6 +55,12 @@ export interface ToolContext {
   readonly turn: ToolTurn;
   /** Reports progress; becomes a `tool_update` event. `value` must be JSON. */
   progress(value: unknown): void;
+  /**
+   * Adds a file to the result, for the model and the user. A file that the service does not accept becomes a
+   * sentence of the result. The files of a call that fails are dropped. Throws a TypeError if `data` is no
+   * `Uint8Array`.
+   */
+  attach(file: ToolFile): void;
   /**
    * Returns the client's value of a slot. Throws `SecretMissing` if the slot is empty, which a tool must not
    * catch: the call's result then names the slot. Throws an Error for a slot that the App does not declare.
@@ -117,6 +132,12 @@ export interface ToolOutcome {
   readonly missingSecret?: string;
 }
 
+/** The outcome of a call that ran. */
+export interface CallOutcome extends ToolOutcome {
+  /** Files of the result, without the client's secrets; absent for none. */
+  readonly files?: readonly ToolFile[];
+}
+
 /** Settings of an approval that differ from the defaults. */
 export interface AskingTerms {
   /** Milliseconds until expiry; absent for the default. */
@@ -158,7 +179,7 @@ export interface TurnTools {
    * timeout, an abort and output that is not JSON are outcomes with `isError`. After an abort the output is
    * `outcome unknown` for an `unsafe` tool that had started, else `interrupted` (contract section 2).
    */
-  call(name: string, input: unknown, options: ToolCallOptions): Promise<ToolOutcome>;
+  call(name: string, input: unknown, options: ToolCallOptions): Promise<CallOutcome>;
 }
 
 /** The tools of all Apps. Implemented by `AppTools` (tools/toolset.ts), like the two ports below. */

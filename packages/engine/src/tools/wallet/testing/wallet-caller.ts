@@ -28,6 +28,7 @@ export function createWalletCaller(chains: readonly ChainSettings[], clock: Cloc
         turn: toolTurn("default", of),
         effect: "unsafe",
         progress: () => {},
+        attach: () => {},
         secret: (slot) => {
           throw new SecretMissing(slot);
         },
