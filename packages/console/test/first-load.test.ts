@@ -7,7 +7,7 @@ import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { buildConsole } from "../build/build-console.ts";
 
-const MOST_BYTES = 300_000;
+const MOST_BYTES = 310_000;
 
 interface Chunk {
   readonly file: string;
@@ -40,7 +40,7 @@ async function firstLoad(): Promise<Set<string>> {
 }
 
 describe("the built console", () => {
-  it("needs less than 300 KB compressed to show", async () => {
+  it("needs less than 310 KB compressed to show", async () => {
     const files = await firstLoad();
     expect(files.size).toBeGreaterThan(2);
     let bytes = 0;

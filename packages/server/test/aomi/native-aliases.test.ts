@@ -117,6 +117,9 @@ describe.each(VERSIONS)("the client $name", (version) => {
     const { request } = newSession();
     const more = { [version.keyHeader]: "the-key-of-a-gateway" };
     expect(await request("GET", `${version.control}/apps`, { more })).toMatchObject([{ name: "default" }]);
+    // As a proxy joins two headers.
+    const joined = { more: { [version.keyHeader]: `${key}, ${key}` } };
+    expect(await request("GET", `${version.control}/apps`, joined)).toMatchObject([{ name: "default" }]);
     // The specified header takes precedence.
     const both = { more: { ...more, "SERVICE-APP-KEY": key } };
     await request("POST", chat("hello", { app: "shop" }), both);
@@ -198,6 +201,13 @@ describe.each(VERSIONS)("the client $name", (version) => {
     await expect(
       request("POST", "/api/secrets", { ...withKey(), body: { app: "shop", secrets: {} } }),
     ).rejects.toThrow("HTTP 400");
+    for (const [method, path, wrap] of [
+      ["PUT", `/api/secrets?${query}`, (values: unknown) => values],
+      ["POST", "/api/secrets", (secrets: unknown) => ({ client_id: client, app: "shop", secrets })],
+    ] as const) {
+      const body = wrap(JSON.parse('{"__proto__":"x"}')) as object;
+      await expect(request(method, path, { ...withKey(), body })).rejects.toThrow("HTTP 400");
+    }
   });
 
   it("may be a page of an allowed origin", async () => {

@@ -70,7 +70,7 @@ const ON_SESSIONS: Readonly<Record<string, ClassifiedOperation>> = {
     Object.entries(OPERATIONS).filter(
       ([name, { class: rule, isOnSession = false }]) =>
         (["app", "session"].includes(rule) || isOnSession || name === "GET /api/control/apps") &&
-        !name.endsWith("/secrets"),
+        !name.includes("/api/secrets"),
     ),
   ),
   "POST /api/chat that replaces a message": {

@@ -34,8 +34,8 @@ export function credentialsOf(
   return {
     key:
       appKey(message) ??
-      aliasedKey(message) ??
-      (keyHeader === "authorization" && !isKey ? null : other || null),
+      (keyHeader === "authorization" && !isKey ? null : other || null) ??
+      aliasedKey(message),
     token: hasUsers && !isKey ? bearer : null,
     bearer,
     owner: textHeader(message, OWNER_HEADER) || null,
@@ -44,12 +44,13 @@ export function credentialsOf(
 
 /** Names of the key header in clients of the original. */
 const KEY_ALIASES = ["x-api-key", "aomi-app-key"];
+const WHOLE_KEY = new RegExp(`^${KEY_PREFIX}[\\w-]+$`);
 
 /** Returns the key in a header with another name. Gateways use them too, so that other values are ignored. */
 function aliasedKey(message: IncomingMessage): string | null {
   for (const name of KEY_ALIASES) {
     const sent = textHeader(message, name);
-    if (sent?.startsWith(KEY_PREFIX) === true) return sent;
+    if (sent !== null && WHOLE_KEY.test(sent)) return sent;
   }
   return null;
 }

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from "fastify";
 import { z } from "zod";
 import { InvalidRequest, ServiceError } from "@colloquy/engine/internal/core/errors";
-import type { JsonObject } from "@colloquy/engine/internal/core/json";
+import { isJsonObject, type JsonObject } from "@colloquy/engine/internal/core/json";
 import { isPublic } from "@colloquy/engine/internal/core/loopback";
 import { SECRET_MAX } from "@colloquy/engine/internal/core/secrets";
 import { DEFAULT_APP } from "@colloquy/engine/internal/core/session";
@@ -27,8 +27,12 @@ const ClientAndSlot = Client.extend({
   }),
 });
 
-/** Valid names depend on the App, so the service checks them; its errors contain no values. */
-const Values = z.record(z.string(), z.unknown()).meta({
+/**
+ * Valid names depend on the App, so the service checks them; its errors contain no values. Not a zod record, whose
+ * copy would lose a name `__proto__`.
+ */
+const Values = z.custom<JsonObject>(isJsonObject, "must be a JSON object").meta({
+  type: "object",
   description: 'Values by slot that the App declares, such as `{"ALCHEMY_KEY": "the key of the user"}`',
   additionalProperties: { type: "string", minLength: 1, maxLength: SECRET_MAX },
   // No example, because the names depend on the App.
@@ -154,8 +158,7 @@ function set(app: HttpApp, { services }: RouteParts, admit: Admit): void {
     },
     async (request, reply) => {
       const { app: name, clientId } = await admit(request, request.query, request.body);
-      // The body parser only yields JSON.
-      const values = request.body as JsonObject;
+      const values = request.body;
       const by = await actorOf(request, services.audit);
       return reply.send([...(await services.secrets.set(name, clientId, values, by))]);
     },
@@ -205,8 +208,7 @@ function send(app: HttpApp, { services }: RouteParts, admit: Admit): void {
     async (request) => {
       const { client_id, app: named } = request.body;
       const sent = { client_id, app: named ?? undefined };
-      // The parser's object: a copy by zod would lose a `__proto__` key.
-      const values = request.body.secrets as JsonObject;
+      const values = request.body.secrets;
       const { app: name, clientId } = await admit(request, sent, values);
       const by = await actorOf(request, services.audit);
       await services.secrets.set(name, clientId, values, by);
