@@ -88,10 +88,10 @@ function cut(description: string): string {
 }
 
 const MAX_BLOCKS = 200;
-/** Minimum length of base64 whose copies are replaced. Shorter ones may occur by chance. */
-const MIN_COPY = 64;
-/** Maximum number of files whose copies are replaced, because each is searched for in all texts. */
-const MAX_COPIES = 10;
+/** Base64 that is long enough not to be a word. */
+const BASE64_RUN = /[A-Za-z0-9+/_-]{64,}={0,2}/g;
+/** Length from which base64 beside files is taken for a copy in another form. */
+const MIN_LONG = 4096;
 
 /** Returns how a value violates the tool's output schema; `null` if it is valid. */
 type AnnouncedOutput = (value: JsonValue) => Promise<string | null>;
@@ -133,21 +133,24 @@ function fileIn(block: ContentBlock): ToolFile | null {
   return { data, mediaType: block.resource.mimeType, name: path.split("/").at(-1) };
 }
 
-/** Replaces copies of the base64 of files: servers made with FastMCP repeat it in structured content and in texts. */
+/**
+ * Replaces copies of the base64 of files: servers made with FastMCP repeat it in structured content and in texts. Looks
+ * at each run of base64 once, because searching for texts of a server would take quadratic time.
+ */
 function withoutFiles(value: JsonValue, content: readonly ContentBlock[]): JsonValue {
-  const copies = content.map((block) => base64In(block) ?? "").filter(({ length }) => length >= MIN_COPY);
-  const files = new Set(copies.slice(0, MAX_COPIES));
+  const files = new Set(content.flatMap((block) => base64In(block)?.replaceAll(/\s/g, "") ?? []));
+  if (files.size === 0) return value;
+  const inText = (text: string): string =>
+    text.replaceAll(BASE64_RUN, (run) =>
+      files.has(run) || run.length >= MIN_LONG ? `[a file of ${bytesOf(run)} bytes]` : run,
+    );
   const replaced = (inner: JsonValue): JsonValue => {
-    if (typeof inner === "string") {
-      let text = inner;
-      for (const base64 of files) text = text.replaceAll(base64, `[a file of ${bytesOf(base64)} bytes]`);
-      return text;
-    }
+    if (typeof inner === "string") return inText(inner);
     if (Array.isArray(inner)) return inner.map(replaced);
     if (!isJsonObject(inner)) return inner;
-    return Object.fromEntries(Object.entries(inner).map(([key, one]) => [key, replaced(one)]));
+    return Object.fromEntries(Object.entries(inner).map(([key, one]) => [inText(key), replaced(one)]));
   };
-  return files.size === 0 ? value : replaced(value);
+  return replaced(value);
 }
 
 function describeContent(content: readonly ContentBlock[]): JsonValue {

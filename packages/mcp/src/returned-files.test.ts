@@ -81,6 +81,32 @@ describe("a result with files", () => {
     ]);
   });
 
+  it("loses copies of all of them, also in names and in another form", async () => {
+    const images = Array.from({ length: 12 }, (_, index) => {
+      const bytes = Buffer.concat([FILES.png, Buffer.alloc(4_000, index)]);
+      return { ...IMAGE, data: bytes.toString("base64") };
+    });
+    const [first, ...others] = images.map(({ data }) => data);
+    const other = Buffer.alloc(4_000, 200).toString("base64url");
+    const structuredContent = { images: others, [first!]: "a name", other };
+    const { output } = await call({ content: images, structuredContent });
+    const text = JSON.stringify(output);
+    expect(text.match(/\[a file of \d+ bytes\]/g)).toHaveLength(13);
+    expect(text.length).toBeLessThan(1_000);
+  });
+
+  it("costs the service no more than its length, whatever the server repeats", async () => {
+    // Searching for this data in this text takes minutes.
+    const data = `${"A".repeat(400)}B${"A".repeat(1_000_003)}`;
+    const { output } = await call({
+      content: [
+        { type: "text", text: "A".repeat(2_000_000) },
+        { ...IMAGE, data },
+      ],
+    });
+    expect(output).toMatchObject(["[a file of 1500000 bytes]", { type: "image" }]);
+  });
+
   it("may have data URLs instead of base64", async () => {
     const { files } = await call({ content: [{ ...IMAGE, data: `data:image/png;base64,${PNG}` }] });
     expect(files).toMatchObject([{ data: FILES.png }]);

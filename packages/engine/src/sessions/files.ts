@@ -190,17 +190,25 @@ export class Files implements TurnFiles {
     return { file: toAttachment(file), createdAt, read: async (range) => await this.#read(file.blob, range) };
   }
 
-  /** Returns the first `most` bytes of a file; `null` if the file or its bytes do not exist. */
+  /** Returns the first `most` bytes of a file; `null` if the file or its bytes do not exist or cannot be read now. */
   async bytesOf(sessionId: string, fileId: string, most: number): Promise<Uint8Array | null> {
-    const { store, files } = this.#options;
+    const { store, files, logger } = this.#options;
     const { file } = (await store.files.find(sessionId, fileId)) ?? { file: null };
     if (file === null) return null;
     if (most === 0) return new Uint8Array();
-    const content = await files.get(file.blob, most < file.bytes ? { first: 0, last: most - 1 } : null);
-    if (content === null) return null;
-    const chunks: Uint8Array[] = [];
-    for await (const chunk of content) chunks.push(chunk);
-    return Buffer.concat(chunks);
+    try {
+      const content = await files.get(file.blob, most < file.bytes ? { first: 0, last: most - 1 } : null);
+      if (content === null) return null;
+      const chunks: Uint8Array[] = [];
+      for await (const chunk of content) chunks.push(chunk);
+      return Buffer.concat(chunks);
+    } catch (error) {
+      logger.error(
+        { err: error, blob: file.blob },
+        "could not read a file for a model; its turn goes on without",
+      );
+      return null;
+    }
   }
 
   async #read(blob: string, range: ByteRange | null): Promise<AsyncIterable<Uint8Array>> {

@@ -2,6 +2,8 @@
 // become outcomes, and an abort ends the call at once even if the tool ignores its signal.
 
 import { isUtf8 } from "node:buffer";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { ATTACHMENTS_MAX } from "@colloquy/protocol";
 import { TOOL_TEXT_MAX } from "../core/file.ts";
 import { isPlainObject, type JsonObject, type JsonValue, sameJson, cleanText } from "../core/json.ts";
 import {
@@ -78,9 +80,16 @@ export async function callTool(
   const ending = await runToEnding(callable, run.value, scope, options);
   switch (ending.kind) {
     case "value": {
-      const outcome = succeeded(callable.tool, ending, scope);
+      const outcome = succeeded(callable.tool, ending.value, scope);
       if (outcome.isError) onFailed(outcome);
-      return outcome;
+      if (outcome.isError || ending.files.length === 0) return outcome;
+      const files: ToolFile[] = [];
+      for (const file of ending.files) {
+        files.push(scrubbedFile(file, scope));
+        // A text takes long, and other turns go on meanwhile.
+        await nextTurn();
+      }
+      return { ...outcome, files };
     }
     case "failure": {
       const message = messageOf(ending.error) || `The tool ${callable.tool.name} failed without saying why.`;
@@ -183,29 +192,44 @@ function openContext(
       if (running && onProgress !== undefined && budget.take()) onProgress(readProgress(value, scope));
     },
     attach(file: ToolFile): void {
-      if (!((file.data as unknown) instanceof Uint8Array))
-        throw new TypeError("The data of a file must be a Uint8Array.");
-      if (running) files.push(file);
+      const checked = checkedFile(file);
+      if (running) files.push(files.length < ATTACHMENTS_MAX ? checked : OMITTED);
     },
   };
   return { context, files, end: () => void (running = false) };
 }
 
+/** Stands for a file beyond the maximum of a result, which is only counted. */
+const OMITTED: ToolFile = { data: new Uint8Array() };
+const MEDIA_TYPE = /^[\w.+-]{1,60}\/[\w.+-]{1,60}(?:;[^"\\]{0,60})?$/;
+/** Longer names are dropped, because removing secrets from them would take long. */
+const LONGEST_NAME = 1_000;
+
+/** Throws a TypeError for values of another type, which tools in JavaScript may pass. */
+function checkedFile({ data, mediaType, name }: ToolFile): ToolFile {
+  if (!((data as unknown) instanceof Uint8Array))
+    throw new TypeError("The data of a file must be a Uint8Array.");
+  for (const [field, value] of Object.entries({ mediaType, name })) {
+    if (value !== undefined && value !== null && typeof value !== "string")
+      throw new TypeError(`The ${field} of a file must be a string.`);
+  }
+  return {
+    data,
+    ...(typeof mediaType === "string" && MEDIA_TYPE.test(mediaType) && { mediaType }),
+    ...(typeof name === "string" && name.length <= LONGEST_NAME && { name }),
+  };
+}
+
 // Secrets are removed before the text is cut, because a cut could leave part of one. `scrubbedToFit` cuts
 // first for speed, and handles partial secrets itself.
 
-function succeeded(
-  tool: Tool,
-  { value, files }: Extract<Ending, { kind: "value" }>,
-  scope: CallScope,
-): CallOutcome {
+function succeeded(tool: Tool, value: unknown, scope: CallScope): ToolOutcome {
   try {
     const output =
       value instanceof Beginning
         ? scrubbedBeginning(value, maximumOutputBytes, scope.scrub)
         : scrubbedToFit(toJson(value), maximumOutputBytes, scope.scrub);
-    const more = files.length > 0 && { files: files.map((file) => scrubbedFile(file, scope)) };
-    return { output, isError: false, ...more };
+    return { output, isError: false };
   } catch (error) {
     // The tool has had its effect; only its result is lost.
     return failed(`The tool ${tool.name} finished, but its answer is not JSON: ${messageOf(error)}.`, scope);
@@ -215,7 +239,8 @@ function succeeded(
 /** Removes secrets from the name and from a file of text. */
 function scrubbedFile({ data, mediaType, name = "" }: ToolFile, scope: CallScope): ToolFile {
   const scrub = (text: string): string => scrubText(scope.scrub, text);
-  const file = { data, mediaType, name: scrub(cleanText(name)) };
+  const type = mediaType === undefined || scrub(mediaType) !== mediaType ? {} : { mediaType };
+  const file = { data, ...type, name: scrub(cleanText(name)) };
   // Larger texts are not kept.
   if (data.length > TOOL_TEXT_MAX || !isUtf8(data)) return file;
   const text = Buffer.from(data.buffer, data.byteOffset, data.length).toString();

@@ -219,8 +219,9 @@ class PromptBuilder {
           const result = resultOf(step, part);
           const shown = this.#filesOf(toolName, result);
           const isInside = this.#rules.filesInResults === true && shown.length > 0;
-          if (!isInside) files.push(...shown);
-          const output = isInside ? contentOfResult(result, shown) : outputOf(result);
+          const { texts, others } = isInside ? { texts: [], others: [] } : splitTexts(shown);
+          files.push(...others);
+          const output = isInside ? contentOfResult(result, shown) : outputOf(withTexts(result, texts));
           results.push({ type: "tool-result", toolCallId, toolName, output });
           return [{ ...own, toolCallId, toolName, input: argumentsOf(part) }];
         }
@@ -247,9 +248,10 @@ class PromptBuilder {
     for (const call of calls) {
       const tool = safeToolName(call["toolName"]);
       const result = resultOf(step, call);
-      this.#addUser(`The tool ${tool} ${result.is_error ? "failed" : "returned"}: ${asText(result)}`);
-      const files = this.#filesOf(tool, result);
-      if (files.length > 0) this.#addUserParts(files);
+      const { texts, others } = splitTexts(this.#filesOf(tool, result));
+      const returned = asText(withTexts(result, texts));
+      this.#addUser(`The tool ${tool} ${result.is_error ? "failed" : "returned"}: ${returned}`);
+      if (others.length > 0) this.#addUserParts(others);
     }
     if (step.rejection !== null) this.#addUser(step.rejection);
   }
@@ -308,6 +310,25 @@ function argumentsOf({ input }: JsonObject): JsonObject {
 
 function callIdOf({ toolCallId: id }: JsonObject): string {
   return typeof id === "string" ? id : "";
+}
+
+/** Separates what a tool wrote, which must stay in its result, from files that only users may send to the provider. */
+function splitTexts(parts: readonly JsonObject[]): {
+  readonly texts: readonly string[];
+  readonly others: JsonObject[];
+} {
+  const isNoteOfNext = (index: number): boolean => parts[index + 1]?.["type"] === "file";
+  const isInResult = (part: JsonObject, index: number): boolean =>
+    part["type"] === "text" && !isNoteOfNext(index);
+  return {
+    texts: parts.filter(isInResult).map(textOf),
+    others: parts.filter((part, index) => !isInResult(part, index)),
+  };
+}
+
+function withTexts(result: CallResult, texts: readonly string[]): CallResult {
+  if (texts.length === 0) return result;
+  return { ...result, output: [asText(result), ...texts].filter((text) => !isBlank(text)).join("\n\n") };
 }
 
 function callsOf({ parts }: StepEntry): readonly JsonObject[] {

@@ -425,14 +425,16 @@ class AgentLoop {
   async #otherPrompt(error: unknown, history: HistoryWindow, refused: Prompt): Promise<Prompt | null> {
     const { refusesHistory = false, code } = this.#options.models.describeFailure(error);
     const isTooLong = code === "model_context_overflow";
-    if (!refusesHistory && !isTooLong) return null;
+    // An image that the provider's rules forbid would fail every later turn.
+    const mayBeImage = code === "model_refused" && hasBinary(refused.messages);
+    if (!refusesHistory && !isTooLong && !mayBeImage) return null;
     if (isTooLong && history.shrink()) return await this.#promptOf(history, refused.form);
     // Describe files even if the error names another reason: an error of one kind often names the other.
     if (refused.withFiles > 0 && (isTooLong || hasBinary(refused.messages))) {
       this.#takenFiles = this.#takenFiles === "all" && refused.withFiles > 1 ? "latest" : "none";
       return await this.#promptOf(history, refused.form);
     }
-    if (isTooLong) return null;
+    if (isTooLong || mayBeImage) return null;
     const plain = await this.#promptOf(history, "plain");
     return isDeepStrictEqual(plain.messages, refused.messages) ? null : plain;
   }

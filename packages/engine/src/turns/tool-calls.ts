@@ -26,6 +26,9 @@ export interface CallResult {
   readonly files?: readonly Attachment[];
 }
 
+/** Maximum time to store the files of a result. */
+const KEEP_MS = 60_000;
+
 export type ToolResults = ReadonlyMap<string, CallResult>;
 
 /** Context that all calls of a turn share. */
@@ -217,6 +220,7 @@ class StepCalls {
     const durationMs = Math.round(clock.monotonic() - began);
     const { files, refused } = await this.#keep(given);
     if (signal.aborted) return null;
+    onProgress();
     const output = outputs.fit(withSentences(whole, refused));
     const kept = files.length > 0 && { files };
     this.#results.set(call.id, {
@@ -228,9 +232,22 @@ class StepCalls {
   }
 
   async #keep(given: readonly ToolFile[]): Promise<KeptFiles> {
-    const { files, turn } = this.#run;
+    const { files, turn, clock, signal } = this.#run;
     if (given.length === 0) return { files: [], refused: [] };
-    return (await files?.keep(turn, given)) ?? { files: [], refused: ["[This service keeps no files.]"] };
+    if (files === undefined) return { files: [], refused: ["[This service keeps no files.]"] };
+    const { promise, resolve, reject } = Promise.withResolvers<KeptFiles>();
+    // Cleanup removes bytes that are stored later, because no row follows.
+    const give = (refused: readonly string[]) => resolve({ files: [], refused });
+    const timer = clock.after(KEEP_MS, () => give(["[The files of this result were not stored in time.]"]));
+    const onAbort = (): void => give([]);
+    signal.addEventListener("abort", onAbort, { once: true });
+    files.keep(turn, given).then(resolve, reject);
+    try {
+      return await promise;
+    } finally {
+      timer.stop();
+      signal.removeEventListener("abort", onAbort);
+    }
   }
 }
 

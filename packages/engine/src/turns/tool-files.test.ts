@@ -226,6 +226,26 @@ describe("files of a result", () => {
     await finish(call);
   });
 
+  it("need no type or name, and keep no secret in them", async () => {
+    const key = "secret-key-of-the-chart-service";
+    await start(
+      [
+        { data: FILES.text, mediaType: `image/${key}`, name: "n".repeat(2_000) },
+        { data: FILES.text, mediaType: `text/${key}` },
+      ],
+      "",
+      { key: "{{env.CHART_KEY}}", environment: { CHART_KEY: key } },
+    );
+    await finish(await callTool());
+    expect(JSON.stringify(await answer())).not.toContain(key);
+  });
+
+  it("must have a type and a name of text", async () => {
+    await start([{ data: FILES.png, mediaType: 5 as unknown as string }]);
+    await finish(await callTool());
+    expect((await answer()).tool_results).toMatchObject([{ is_error: true }]);
+  });
+
   it("lose the keys of the configuration, in text and names", async () => {
     const key = "secret-key-of-the-chart-service";
     const data = Buffer.from(`url,key\nhttps://charts.example,${key}\n`);
@@ -251,10 +271,12 @@ describe("a prompt", () => {
       { type: "text", text: "draw" },
       { type: "text", text: '[The tool draw_chart returned the file "dot.png", which is included here.]' },
       { type: "file", mediaType: "image/png", filename: "dot.png" },
-      { type: "text", text: 'The file "cups.txt":\n\ntea,cups\n🫖,2\n' },
     ];
     const call = await callTool();
-    expect(outputIn(call)).toEqual([{ type: "json", value: { dots: 1 } }]);
+    // Text stays in the result: a model takes what is in a message of the user for the user's words.
+    expect(outputIn(call)).toEqual([
+      { type: "text", value: '{"dots":1}\n\nThe file "cups.txt":\n\ntea,cups\n🫖,2\n' },
+    ]);
     expect(partsOf(call)).toMatchObject(seen);
     await finish(call);
     await engine!.conversations.chat({ session, message: "thanks" });
@@ -266,22 +288,30 @@ describe("a prompt", () => {
   it("contains an equal file once", async () => {
     await start([PNG, { ...PNG, name: "same.png" }]);
     const call = await callTool();
-    expect(partsOf(call).slice(2)).toMatchObject([
-      { type: "file" },
-      { text: '[The tool draw_chart returned the file "same.png", which is the file "dot.png" above.]' },
+    expect(partsOf(call).slice(2)).toMatchObject([{ type: "file" }]);
+    expect(outputIn(call)).toMatchObject([
+      {
+        value: expect.stringContaining(
+          '[The tool draw_chart returned the file "same.png", which is the file "dot.png" above.]',
+        ) as string,
+      },
     ]);
     await finish(call);
   });
 
-  it("describes a file that the model refuses, and the turn goes on", async () => {
+  it.each([
+    "this model does not support image input",
+    "Your request was rejected by the safety system: content_policy_violation",
+  ])("describes a file that the model refuses, and the turn goes on: %s", async (reason) => {
     await start([PNG]);
     const call = await callTool();
-    call.fail(refusal("this model does not support image input"));
+    call.fail(refusal(reason));
     const again = await model.next();
-    expect(partsOf(again).slice(1)).toMatchObject([
+    expect(partsOf(again)).toMatchObject([{ text: "draw" }]);
+    expect(outputIn(again)).toMatchObject([
       {
-        text: expect.stringMatching(
-          /^\[The tool draw_chart returned the file "dot.png" \(image\/png, \d+ bytes\), which you cannot read/,
+        value: expect.stringMatching(
+          /\[The tool draw_chart returned the file "dot.png" \(image\/png, \d+ bytes\), which you cannot read/,
         ) as string,
       },
     ]);
