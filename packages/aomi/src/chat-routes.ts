@@ -17,7 +17,6 @@ import {
   optional,
   type ParsedJson,
   parseJsonBytes,
-  type ProtocolConversation,
   readMessage,
   ServiceError,
   throwAfterCommit,
@@ -25,13 +24,13 @@ import {
 } from "@colloquy/server/protocol";
 import { z } from "zod";
 import { busy } from "./errors.ts";
-import { eventsAfter, pageAfter } from "./events.ts";
+import { pageAfter, walletActionIn } from "./events.ts";
 import { EventStream, NextEvent } from "./followers.ts";
 import { parseCursor, parseTurnId, sequenceOf } from "./positions.ts";
 import { accessOf, answers, type Parts, SessionPath, TAGS } from "./route-parts.ts";
 import { View } from "./view.ts";
-import { isWalletAction, PENDING, readResult } from "./wallet-actions.ts";
-import type { AgentEvent, EventPage } from "./wire.ts";
+import { PENDING, readResult } from "./wallet-actions.ts";
+import type { EventPage } from "./wire.ts";
 
 /** Maximum milliseconds that a poll waits. */
 const WAIT_MAX = 30_000;
@@ -279,20 +278,18 @@ function respond(app: HttpApp, parts: Parts): void {
       const { revision, result } = request.body;
       const conversation = parts.context.conversation(request);
       await parts.served.assertOf(conversation);
-      const action = (await conversation.actions()).find((one) => one.id === id);
-      if (action === undefined || !isWalletAction(action)) throw unknownAction();
+      const found = walletActionIn(await View.read(conversation), id);
+      if (found === null) throw unknownAction();
+      const { action, eventOf } = found;
       if (revision !== PENDING) throw otherRevision(revision);
-      await conversation.decide(id, readResult(action, result));
-      const decided = await actionIn(conversation, id).catch(throwAfterCommit);
-      if (decided === undefined) throw unknownAction();
-      return { action: decided };
+      const {
+        status,
+        result: stored,
+        resolved_at,
+      } = await conversation.decide(id, readResult(action, result));
+      return { action: eventOf({ ...action, status, result: stored, resolved_at }) };
     },
   );
-}
-
-async function actionIn(conversation: ProtocolConversation, id: string): Promise<AgentEvent | undefined> {
-  const events = [...eventsAfter(await View.read(conversation), 0)];
-  return events.findLast((event) => event.type === "action" && event.id === id);
 }
 
 function unknownAction(): NotFound {
