@@ -102,7 +102,7 @@ function start(app: HttpApp, parts: Parts): void {
         operationId: "agentStartTurn",
         summary: "Send a message to an agent",
         description:
-          "409 `busy` while a turn is in progress. With an `Idempotency-Key`, a repeat is not answered again.",
+          "409 `busy` while a turn is in progress. With an `Idempotency-Key`, which requires a `sessionId`, a repeat is not answered again.",
         tags: TAGS,
         headers: z.object({ ...HEADERS.appKey, ...HEADERS.idempotencyKey }),
         body: Turn,
@@ -132,10 +132,15 @@ function start(app: HttpApp, parts: Parts): void {
 }
 
 /** Parses a body, and adds a session id if it has none. */
-function withSession(bytes: Buffer): ParsedJson {
+function withSession(bytes: Buffer, { raw }: FastifyRequest): ParsedJson {
   const parsed = parseJsonBytes(bytes);
   if (!parsed.ok || !isJsonObject(parsed.value) || (parsed.value["sessionId"] ?? null) !== null)
     return parsed;
+  if (raw.headers["idempotency-key"] !== undefined)
+    throw new InvalidRequest(
+      "session_id_missing",
+      "An Idempotency-Key belongs to a session. Send a sessionId with it, for example from crypto.randomUUID().",
+    );
   return { ...parsed, value: { ...parsed.value, sessionId: randomUUID() } };
 }
 
@@ -184,8 +189,14 @@ function poll(app: HttpApp, parts: Parts): void {
       const ms = Math.min(Number(wait), WAIT_MAX);
       if (page.events.length > 0 || ms === 0) return page;
       const signal = AbortSignal.timeout(ms);
-      await conversation.follow(() => new NextEvent(view, after), { signal });
-      return pageAfter(await View.read(conversation), after);
+      await conversation
+        .follow(() => new NextEvent(view, after), { signal })
+        .catch((error: unknown) => {
+          // The conversation may be gone: reading it shows that.
+          if (!(error instanceof ServiceError) || error.code !== "answer_cut_off") throw error;
+        });
+      const now = await View.read(conversation);
+      return pageAfter(now, parseCursor(now.incarnation, cursor));
     },
   );
 }
@@ -228,7 +239,7 @@ function interrupt(app: HttpApp, parts: Parts): void {
       schema: {
         operationId: "agentInterruptTurn",
         summary: "Stop a turn",
-        description: "Changes nothing if the turn has ended.",
+        description: "Stops all queued turns too. Changes nothing if the turn has ended.",
         tags: TAGS,
         headers: z.object(HEADERS.sessionKey),
         params: SessionPath,
@@ -245,7 +256,13 @@ function interrupt(app: HttpApp, parts: Parts): void {
       const turn = parseTurnId(incarnation, request.body.turnId);
       if (turn === null || snapshot.messages.every((message) => message.turn !== turn))
         throw new NotFound("turn_not_found", "The conversation has no turn with this id.");
-      await conversation.interrupt(turn);
+      const { messages } = await conversation.interrupt(turn);
+      if (messages.some((message) => message.turn === turn && message.status === "queued"))
+        throw new ServiceError(
+          409,
+          "turn_queued",
+          "The turn waits for the one in progress. Interrupt that one, which stops all queued ones too.",
+        );
       return pageAfter(await View.read(conversation).catch(throwAfterCommit), sequenceOf(turn, 0, 0) - 1);
     },
   );
