@@ -17,7 +17,6 @@ import {
   optional,
   type ParsedJson,
   parseJsonBytes,
-  type ProtocolConversation,
   readMessage,
   ServiceError,
   throwAfterCommit,
@@ -25,13 +24,13 @@ import {
 } from "@colloquy/server/protocol";
 import { z } from "zod";
 import { busy } from "./errors.ts";
-import { eventsAfter, pageAfter } from "./events.ts";
+import { pageAfter, walletActionIn } from "./events.ts";
 import { EventStream, NextEvent } from "./followers.ts";
 import { parseCursor, parseTurnId, sequenceOf } from "./positions.ts";
 import { accessOf, answers, type Parts, SessionPath, TAGS } from "./route-parts.ts";
 import { View } from "./view.ts";
-import { isWalletAction, PENDING, readResult } from "./wallet-actions.ts";
-import type { AgentEvent, EventPage } from "./wire.ts";
+import { PENDING, readResult } from "./wallet-actions.ts";
+import type { EventPage } from "./wire.ts";
 
 /** Maximum milliseconds that a poll waits. */
 const WAIT_MAX = 30_000;
@@ -103,7 +102,7 @@ function start(app: HttpApp, parts: Parts): void {
         operationId: "agentStartTurn",
         summary: "Send a message to an agent",
         description:
-          "409 `busy` while a turn is in progress. With an `Idempotency-Key`, a repeat is not answered again.",
+          "409 `busy` while a turn is in progress. With an `Idempotency-Key`, which requires a `sessionId`, a repeat is not answered again.",
         tags: TAGS,
         headers: z.object({ ...HEADERS.appKey, ...HEADERS.idempotencyKey }),
         body: Turn,
@@ -133,10 +132,15 @@ function start(app: HttpApp, parts: Parts): void {
 }
 
 /** Parses a body, and adds a session id if it has none. */
-function withSession(bytes: Buffer): ParsedJson {
+function withSession(bytes: Buffer, { raw }: FastifyRequest): ParsedJson {
   const parsed = parseJsonBytes(bytes);
   if (!parsed.ok || !isJsonObject(parsed.value) || (parsed.value["sessionId"] ?? null) !== null)
     return parsed;
+  if (raw.headers["idempotency-key"] !== undefined)
+    throw new InvalidRequest(
+      "session_id_missing",
+      "An Idempotency-Key belongs to a session. Send a sessionId with it, for example from crypto.randomUUID().",
+    );
   return { ...parsed, value: { ...parsed.value, sessionId: randomUUID() } };
 }
 
@@ -185,8 +189,14 @@ function poll(app: HttpApp, parts: Parts): void {
       const ms = Math.min(Number(wait), WAIT_MAX);
       if (page.events.length > 0 || ms === 0) return page;
       const signal = AbortSignal.timeout(ms);
-      await conversation.follow(() => new NextEvent(view, after), { signal });
-      return pageAfter(await View.read(conversation), after);
+      await conversation
+        .follow(() => new NextEvent(view, after), { signal })
+        .catch((error: unknown) => {
+          // The conversation may be gone: reading it shows that.
+          if (!(error instanceof ServiceError) || error.code !== "answer_cut_off") throw error;
+        });
+      const now = await View.read(conversation);
+      return pageAfter(now, parseCursor(now.incarnation, cursor));
     },
   );
 }
@@ -229,7 +239,7 @@ function interrupt(app: HttpApp, parts: Parts): void {
       schema: {
         operationId: "agentInterruptTurn",
         summary: "Stop a turn",
-        description: "Changes nothing if the turn has ended.",
+        description: "Stops all queued turns too. Changes nothing if the turn has ended.",
         tags: TAGS,
         headers: z.object(HEADERS.sessionKey),
         params: SessionPath,
@@ -246,7 +256,13 @@ function interrupt(app: HttpApp, parts: Parts): void {
       const turn = parseTurnId(incarnation, request.body.turnId);
       if (turn === null || snapshot.messages.every((message) => message.turn !== turn))
         throw new NotFound("turn_not_found", "The conversation has no turn with this id.");
-      await conversation.interrupt(turn);
+      const { messages } = await conversation.interrupt(turn);
+      if (messages.some((message) => message.turn === turn && message.status === "queued"))
+        throw new ServiceError(
+          409,
+          "turn_queued",
+          "The turn waits for the one in progress. Interrupt that one, which stops all queued ones too.",
+        );
       return pageAfter(await View.read(conversation).catch(throwAfterCommit), sequenceOf(turn, 0, 0) - 1);
     },
   );
@@ -279,20 +295,18 @@ function respond(app: HttpApp, parts: Parts): void {
       const { revision, result } = request.body;
       const conversation = parts.context.conversation(request);
       await parts.served.assertOf(conversation);
-      const action = (await conversation.actions()).find((one) => one.id === id);
-      if (action === undefined || !isWalletAction(action)) throw unknownAction();
+      const found = walletActionIn(await View.read(conversation), id);
+      if (found === null) throw unknownAction();
+      const { action, eventOf } = found;
       if (revision !== PENDING) throw otherRevision(revision);
-      await conversation.decide(id, readResult(action, result));
-      const decided = await actionIn(conversation, id).catch(throwAfterCommit);
-      if (decided === undefined) throw unknownAction();
-      return { action: decided };
+      const {
+        status,
+        result: stored,
+        resolved_at,
+      } = await conversation.decide(id, readResult(action, result));
+      return { action: eventOf({ ...action, status, result: stored, resolved_at }) };
     },
   );
-}
-
-async function actionIn(conversation: ProtocolConversation, id: string): Promise<AgentEvent | undefined> {
-  const events = [...eventsAfter(await View.read(conversation), 0)];
-  return events.findLast((event) => event.type === "action" && event.id === id);
 }
 
 function unknownAction(): NotFound {

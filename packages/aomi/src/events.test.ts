@@ -1,8 +1,9 @@
 import type { Action, Message, Snapshot } from "@colloquy/protocol";
 import { describe, expect, it } from "vitest";
-import { eventsAfter, liveMessage, pageAfter } from "./events.ts";
+import { eventsAfter, liveMessage, pageAfter, walletActionIn } from "./events.ts";
 import { sequenceOf } from "./positions.ts";
 import { View } from "./view.ts";
+import type { WalletAction } from "./wallet-actions.ts";
 
 const AT = "2026-11-20T12:00:00.000Z";
 const LATER = "2026-11-20T12:00:01.000Z";
@@ -66,7 +67,7 @@ const shown = (view: View) =>
     return event.type;
   });
 
-const ASKED: Action = {
+const ASKED: WalletAction = {
   id: "0b9f6f0e-6c1d-4b57-9a53-0f6c1c7d2a11",
   kind: "wallet_transaction",
   tool: "look",
@@ -78,7 +79,7 @@ const ASKED: Action = {
   resolved_at: null,
   request: { to: "0x2", value: "1", data: "0x", chain_id: 1 },
 };
-const SENT: Action = {
+const SENT: WalletAction = {
   ...ASKED,
   status: "approved",
   result: { transaction_hash: `0x${"ab".repeat(32)}` },
@@ -173,6 +174,12 @@ const STAGES: Readonly<Record<string, readonly View[]>> = {
       agent(1, { id: "b1", content: "Two.", status: "complete", steps: { from: 2 } }),
     ]),
   ],
+  "with a turn that has no answer": [
+    viewOf([user(1)], { is_processing: false }),
+    viewOf([user(1), user(2)]),
+    viewOf([user(1), user(2), agent(2, { content: "Tw" })]),
+    viewOf([user(1), user(2), agent(2, { content: "Two.", status: "complete" })], { is_processing: false }),
+  ],
   "that fails, with the reason after the message": [
     viewOf([user(1), agent(1, { content: "On" })]),
     viewOf([user(1), agent(1, { content: "On", status: "failed" })]),
@@ -263,6 +270,17 @@ describe("the events of a conversation", () => {
       "title_changed",
       "complete",
     ]);
+    expect(shown(last("with a turn that has no answer"))).toEqual([
+      "user: question 1",
+      "processing",
+      "title_changed",
+      "complete",
+      "user: question 2",
+      "processing",
+      "agent: Two.",
+      "title_changed",
+      "complete",
+    ]);
     expect(shown(last("with a wallet request"))).toEqual([
       "user: question 1",
       "processing",
@@ -286,6 +304,33 @@ describe("the events of a conversation", () => {
     expect([...eventsAfter(without, 0)]).toEqual(events);
   });
 
+  it("have the connected wallet only while the action is pending", () => {
+    const wallets = (action: WalletAction, address: string) => {
+      const messages = [user(1), agent(1, { tool_calls: [call("c1", "running")] })];
+      const view = viewOf(messages, { user_state: { evm: { address } } }, [action]);
+      return [...eventsAfter(view, 0)].flatMap((event) =>
+        event.type === "action" ? (event.request["transactions"] as { from: string }[]) : [],
+      );
+    };
+    expect(wallets(ASKED, "0xa")).toMatchObject([{ from: "0xa" }]);
+    expect(wallets(SENT, "0xa")).toMatchObject([{ from: "" }, { from: "" }]);
+    expect(wallets(SENT, "0xb")).toEqual(wallets(SENT, "0xa"));
+  });
+
+  it("of a turn that steering messages of later turns join have all later turns after them", () => {
+    const view = viewOf([
+      user(1),
+      agent(1, { content: "One.", status: "complete", steps: { from: 1, to: 1 } }),
+      user(2, { status: "queued", steering: { status: "own_turn" } }),
+      user(3, { id: "u3", turn: 1, steering: { status: "read", step: 2 } }),
+      agent(1, { id: "b1", content: "Three.", status: "complete", steps: { from: 2 } }),
+    ]);
+    const events = [...eventsAfter(view, 0)];
+    expect(events.at(-1)).toMatchObject({ turn_id: "turn-life-2", type: "turn_state_changed" });
+    for (const [index, { sequence }] of events.entries())
+      expect([...eventsAfter(view, sequence)]).toEqual(events.slice(index + 1));
+  });
+
   it("fill pages of 500", () => {
     const messages = Array.from({ length: 200 }, (_, index) => [
       user(index + 1),
@@ -297,6 +342,24 @@ describe("the events of a conversation", () => {
     const second = pageAfter(view, first.events.at(-1)!.sequence);
     expect([second.events.length, second.has_more]).toEqual([500, false]);
     expect(second.cursor).toBe(second.events.at(-1)?.event_id);
+  });
+});
+
+describe("a wallet action", () => {
+  it("is found behind an open call, with the number of its final event", () => {
+    const calls = [call("c0", "running"), call("c1", "running")];
+    const open = viewOf([user(1), agent(1, { tool_calls: calls })], {}, [ASKED]);
+    expect(shown(open)).not.toContain("action 1");
+    const event = walletActionIn(open, ASKED.id)!.eventOf(SENT);
+    expect(event).toMatchObject({ type: "action", revision: 2, state: "completed" });
+    const done = calls.map((one) => ({ ...one, status: "complete" as const }));
+    const over = agent(1, {
+      tool_calls: done,
+      tool_results: [result("c0"), result("c1")],
+      status: "complete",
+    });
+    expect([...eventsAfter(viewOf([user(1), over], {}, [SENT]), 0)]).toContainEqual(event);
+    expect(walletActionIn(open, "0b9f6f0e-6c1d-4b57-9a53-0f6c1c7d2a99")).toBeNull();
   });
 });
 

@@ -2,10 +2,10 @@
 // so that reading later only appends. Streamed text is not an event (`liveMessage`).
 
 import type { Message, ToolCall } from "@colloquy/protocol";
-import { asText, formatEventId, messageParts, outcomeOf } from "@colloquy/server/protocol";
+import { asText, formatEventId, type MessagePart, messageParts, outcomeOf } from "@colloquy/server/protocol";
 import { END, formatTurnId, sequenceOf, turnAt } from "./positions.ts";
 import type { View } from "./view.ts";
-import { asPending, isWalletAction, secondsOf, toAction } from "./wallet-actions.ts";
+import { asPending, isWalletAction, secondsOf, toAction, type WalletAction } from "./wallet-actions.ts";
 import type { AgentEvent, EventBody, EventPage, LiveMessage } from "./wire.ts";
 
 /** Events of a page. */
@@ -26,22 +26,77 @@ export function pageAfter(view: View, after: number): EventPage {
 }
 
 export function* eventsAfter(view: View, after: number): Generator<AgentEvent> {
-  const first = turnAt(after);
-  const turns = Map.groupBy(view.snapshot.messages, ({ turn = 0 }) => turn);
-  for (const number of [...turns.keys()].toSorted((left, right) => left - right)) {
-    // Events of older services have no turn.
-    if (number < first || number === 0) continue;
-    const turn = new Turn(view, number, turns.get(number) ?? []);
+  for (const turn of turnsFrom(view, turnAt(after))) {
     for (const event of turn.events()) if (event.sequence > after) yield event;
     if (!turn.isOver) return;
   }
 }
 
+/** A wallet action and its place among the events. */
+export interface PlacedAction {
+  readonly action: WalletAction;
+  /** Returns the final event of the decided action. */
+  readonly eventOf: (decided: WalletAction) => AgentEvent;
+}
+
+/** Returns a wallet action, also one whose events must wait for others; `null` if there is none with this id. */
+export function walletActionIn(view: View, id: string): PlacedAction | null {
+  for (const turn of turnsFrom(view, 0)) {
+    const found = turn.walletAction(id);
+    if (found !== null) return found;
+  }
+  return null;
+}
+
+function* turnsFrom(view: View, first: number): Generator<Turn> {
+  const messages = messagesFrom(view.snapshot.messages, first);
+  const turns = Map.groupBy(messages, ({ turn = 0 }) => turn);
+  const newest = messages.reduce(
+    (number, { turn = 0, status }) => (status === "queued" ? number : Math.max(number, turn)),
+    0,
+  );
+  for (const number of [...turns.keys()].toSorted((left, right) => left - right)) {
+    // Events of older services have no turn.
+    if (number < first || number === 0) continue;
+    yield new Turn(view, number, turns.get(number) ?? [], view.mayProceed && number >= newest);
+  }
+}
+
+/**
+ * Returns the end of the conversation, with all messages of the turns from `first` on: a turn begins with its own
+ * message, and these are in the order of their turns.
+ */
+function messagesFrom(messages: readonly Message[], first: number): readonly Message[] {
+  const start = messages.findLastIndex(
+    ({ sender, turn = 0, steering }) => sender === "user" && turn <= first && steering?.status !== "read",
+  );
+  return messages.slice(Math.max(0, start));
+}
+
+/** The text in progress, unread: most of its changes are not sent. */
+export interface LiveText {
+  /** Differs between texts. */
+  readonly key: string;
+  /** Includes the blank line before the text. */
+  readonly length: number;
+}
+
+/** Returns the measures of the text in progress; `null` if no answer is in progress. */
+export function liveText(view: View): LiveText | null {
+  const answer = answerInProgress(view);
+  if (answer === null) return null;
+  const { content, tool_calls: calls = [] } = answer;
+  return { key: keyOf(answer, calls.length), length: content.length - (calls.at(-1)?.text_offset ?? 0) };
+}
+
+function answerInProgress({ snapshot }: View): Message | null {
+  const answer = snapshot.messages.findLast(({ sender }) => sender === "agent");
+  return answer?.status === "streaming" ? answer : null;
+}
+
 /** Returns the text in progress; `null` if there is none. */
 export function liveMessage(view: View): LiveMessage | null {
-  const answer = view.snapshot.messages.findLast(
-    ({ sender, status }) => sender === "agent" && status === "streaming",
-  );
+  const answer = answerInProgress(view);
   if (answer?.turn === undefined) return null;
   const parts = messageParts(answer);
   const last = parts.at(-1);
@@ -64,46 +119,77 @@ function withoutSeparator(text: string): string {
   return text.replace(/^\n+/, "");
 }
 
+interface TurnPart {
+  readonly message: Message;
+  /** Number of the part in its turn. */
+  readonly part: number;
+  /** A text or a call of an answer; `null` for a message that steers. */
+  readonly item: MessagePart | null;
+  /** Index of the item in its answer. */
+  readonly index: number;
+  readonly isInProgress: boolean;
+}
+
 class Turn {
   readonly #view: View;
   readonly #number: number;
   readonly #messages: readonly Message[];
+  /** True if what the turn lacks may still come. */
+  readonly #mayProceed: boolean;
   /** True once all events of the turn were derived. */
   isOver = false;
 
-  constructor(view: View, number: number, messages: readonly Message[]) {
+  constructor(view: View, number: number, messages: readonly Message[], mayProceed: boolean) {
     this.#view = view;
     this.#number = number;
     this.#messages = messages;
+    this.#mayProceed = mayProceed;
   }
 
   *events(): Generator<AgentEvent> {
-    let part = 0;
     const [first] = this.#messages;
-    if (first?.sender === "user") yield* this.#user(first, part);
-    yield this.#event(part, 1, first, { type: "turn_state_changed", state: "processing" });
-    part += 1;
-    for (const message of this.#messages) {
-      if (message.sender === "agent") {
-        const parts = messageParts(message);
-        const hasEnded = message.status !== "streaming";
-        for (const [index, item] of parts.entries()) {
-          if (item.kind === "call") {
-            if (!(yield* this.#call(message, item.call, part, index))) return;
-          } else {
-            if (!hasEnded && index === parts.length - 1) return;
-            const content = withoutSeparator(item.text);
-            if (content.trim() !== "") yield this.#text(message, content, part, index);
-          }
-          part += 1;
-        }
-        if (!hasEnded) return;
-      } else if (message !== first) {
-        yield* this.#user(message, part);
-        part += 1;
+    if (first?.sender === "user") yield* this.#user(first, 0);
+    yield this.#event(0, 1, first, { type: "turn_state_changed", state: "processing" });
+    for (const { message, part, item, index, isInProgress } of this.#parts()) {
+      if (item === null) yield* this.#user(message, part);
+      else if (item.kind === "call") {
+        if (!(yield* this.#call(message, item.call, part, index))) return;
+      } else {
+        if (isInProgress) return;
+        const content = withoutSeparator(item.text);
+        if (content.trim() !== "") yield this.#text(message, content, part, index);
       }
     }
     yield* this.#end();
+  }
+
+  walletAction(id: string): PlacedAction | null {
+    for (const { message, part, item } of this.#parts()) {
+      if (item?.kind !== "call") continue;
+      const action = this.#view.actionOf(message, item.call.id);
+      if (action?.id === id && isWalletAction(action))
+        return { action, eventOf: (decided) => this.#outcome(decided, item.call, part) };
+    }
+    return null;
+  }
+
+  /** Returns what follows the first message, up to the end of an answer in progress. */
+  *#parts(): Generator<TurnPart> {
+    let part = 1;
+    for (const message of this.#messages) {
+      if (message.sender === "agent") {
+        const isStreaming = message.status === "streaming";
+        const items = messageParts(message);
+        for (const [index, item] of items.entries()) {
+          yield { message, part, item, index, isInProgress: isStreaming && index === items.length - 1 };
+          part += 1;
+        }
+        if (isStreaming) return;
+      } else if (message !== this.#messages[0]) {
+        yield { message, part, item: null, index: 0, isInProgress: false };
+        part += 1;
+      }
+    }
   }
 
   *#user(message: Message, part: number): Generator<AgentEvent> {
@@ -125,14 +211,15 @@ class Turn {
     const label = call.title ?? call.name;
     const action = this.#view.actionOf(message, call.id);
     if (action !== null && isWalletAction(action)) {
-      const state = this.#view.snapshot.user_state;
+      // Events of a decided action are final, and another wallet may connect later.
+      const state = action.status === "pending" ? this.#view.snapshot.user_state : null;
       const requested = toAction(asPending(action), label, state);
       yield this.#event(part, 0, { created_at: action.created_at }, requested);
       const awaiting = { type: "turn_state_changed", state: "awaiting_action" } as const;
       yield this.#event(part, 1, { created_at: action.created_at }, awaiting);
       if (action.status === "pending") return false;
+      yield this.#outcome(action, call, part);
       const at = { created_at: action.resolved_at ?? action.created_at };
-      yield this.#event(part, 2, at, toAction(action, label, state));
       yield this.#event(part, 3, at, { type: "turn_state_changed", state: "processing" });
     } else if (action?.kind === "approval" || action?.kind === "question") {
       const content = action.kind === "question" ? action.request.question : `${label} waits for a decision.`;
@@ -153,17 +240,22 @@ class Turn {
     return true;
   }
 
+  #outcome(action: WalletAction, call: ToolCall, part: number): AgentEvent {
+    const at = { created_at: action.resolved_at ?? action.created_at };
+    return this.#event(part, 2, at, toAction(action, call.title ?? call.name, null));
+  }
+
   *#end(): Generator<AgentEvent> {
     const last = this.#messages.findLast(({ sender }) => sender === "agent");
     const status = (last ?? this.#messages[0])?.status ?? "queued";
     // A steering message continues the turn in another message.
     if (last?.steps?.to !== undefined || status === "queued" || status === "streaming") return;
-    // A message that has been accepted, and whose answer has not begun.
-    if (last === undefined && status === "complete") return;
+    // Turns of imported conversations may lack an answer.
+    if (last === undefined && status === "complete" && this.#mayProceed) return;
     if (status === "failed") {
       const reason = this.#failure();
       // The reason follows the message.
-      if (reason === null && this.#mayFail()) return;
+      if (reason === null && this.#mayProceed) return;
       const message = reason ?? "The assistant could not finish this answer.";
       yield this.#event(END, 0, last, { type: "error", message });
     }
@@ -179,13 +271,6 @@ class Turn {
       ({ type, payload }) => type === "error" && payload["turn"] === this.#number,
     );
     return failed === undefined ? null : asText(failed.payload["message"]);
-  }
-
-  #mayFail(): boolean {
-    const { messages, is_processing } = this.#view.snapshot;
-    return (
-      is_processing && messages.every(({ turn = 0, status }) => turn <= this.#number || status === "queued")
-    );
   }
 
   #event(

@@ -2,8 +2,8 @@
 
 import type { UpdateEvent } from "@colloquy/protocol";
 import type { StreamFollower } from "@colloquy/server/protocol";
-import { eventsAfter, liveMessage, pageAfter } from "./events.ts";
-import type { View } from "./view.ts";
+import { eventsAfter, liveMessage, liveText, pageAfter } from "./events.ts";
+import { mayAddEvents, type View } from "./view.ts";
 
 /** Streams pages of events, and the text in progress. */
 export class EventStream implements StreamFollower {
@@ -11,6 +11,7 @@ export class EventStream implements StreamFollower {
   readonly #view: View;
   /** Number of the last sent event. */
   #sequence: number;
+  /** The last text of which a frame was due. */
   #live = { key: "", length: 0 };
   #isOver = false;
 
@@ -35,8 +36,7 @@ export class EventStream implements StreamFollower {
       this.#isOver = true;
       return frame("resync", {});
     }
-    // Deltas finish nothing.
-    return event.type === "message_delta" ? this.#text() : this.#pages() + this.#text();
+    return mayAddEvents(event) ? this.#pages() + this.#text() : this.#text();
   }
 
   #pages(): string {
@@ -53,13 +53,13 @@ export class EventStream implements StreamFollower {
 
   /** Each frame has the whole text, so that frames become rarer as it grows. */
   #text(): string {
+    const text = liveText(this.#view);
+    if (text === null) return "";
+    const sent = this.#live.key === text.key ? this.#live.length : 0;
+    if (text.length < sent + Math.max(1, sent >> 2)) return "";
+    this.#live = text;
     const live = liveMessage(this.#view);
-    if (live === null) return "";
-    const { message_key: key } = live.message;
-    const sent = this.#live.key === key ? this.#live.length : 0;
-    if (live.revision < sent + Math.max(1, sent >> 5)) return "";
-    this.#live = { key, length: live.revision };
-    return frame("message", live);
+    return live === null ? "" : frame("message", live);
   }
 }
 
@@ -81,8 +81,8 @@ export class NextEvent implements StreamFollower {
   }
 
   encode(event: UpdateEvent): string {
-    if (event.type !== "message_delta")
-      this.#isOver ||= !this.#view.apply(event) || hasNew(this.#view, this.#sequence);
+    if (event.type === "message_delta") return "";
+    this.#isOver ||= !this.#view.apply(event) || (mayAddEvents(event) && hasNew(this.#view, this.#sequence));
     return "";
   }
 }

@@ -12,13 +12,31 @@ import type {
 import type { ProtocolConversation } from "@colloquy/server/protocol";
 import { incarnationOf } from "./positions.ts";
 
+/** Updates that add no events to those of the conversation. */
+const INERT: ReadonlySet<UpdateEvent["type"]> = new Set([
+  "message_delta",
+  "reasoning_delta",
+  "tool_update",
+  "tool_complete",
+  "system_notice",
+  "action_claimed",
+]);
+
+export function mayAddEvents({ type }: UpdateEvent): boolean {
+  return !INERT.has(type);
+}
+
 export class View {
   #snapshot: Snapshot;
-  readonly #actions: Map<string, Action>;
+  readonly #actions = new Map<string, Action>();
+  /** Ids of actions by the id of their call. */
+  readonly #byCall = new Map<string, Set<string>>();
+  /** True after a new message: its answer, or the state, may be the next update of the same transaction. */
+  #isAnswerNext = false;
 
   constructor(snapshot: Snapshot, actions: readonly Action[]) {
     this.#snapshot = snapshot;
-    this.#actions = new Map(actions.map((action) => [action.id, action]));
+    for (const action of actions) this.#store(action);
   }
 
   static async read(conversation: Pick<ProtocolConversation, "snapshot" | "actions">): Promise<View> {
@@ -40,6 +58,11 @@ export class View {
     return incarnationOf(this.#snapshot);
   }
 
+  /** True if the newest turn may still get an answer, or the reason of its failure. */
+  get mayProceed(): boolean {
+    return this.#snapshot.is_processing || this.#isAnswerNext;
+  }
+
   /** Applies an event. Returns false if the conversation must be read again. */
   apply(event: UpdateEvent): boolean {
     if (event.type === "messages_removed" || (event.type === "system_notice" && event.code === "resync"))
@@ -48,31 +71,46 @@ export class View {
     if (folded === null) return false;
     this.#snapshot = folded.snapshot;
     if (event.type === "system_event") this.#applyAction(event.item);
+    if (mayAddEvents(event))
+      this.#isAnswerNext = event.type === "message_created" && event.message.sender === "user";
     return true;
   }
 
   #applyAction({ type, payload, created_at: at }: Snapshot["system_events"][number]): void {
     if (type === "action_requested") {
       const action = payload as unknown as PendingAction;
-      this.#actions.set(action.id, { ...action, status: "pending", result: null, resolved_at: null });
+      this.#store({ ...action, status: "pending", result: null, resolved_at: null });
     } else if (type === "action_resolved") {
       const { id, status, result } = payload as unknown as ResolvedAction;
       const action = this.#actions.get(id);
-      if (action !== undefined) this.#actions.set(id, { ...action, status, result, resolved_at: at });
+      if (action !== undefined) this.#store({ ...action, status, result, resolved_at: at });
     }
+  }
+
+  #store(action: Action): void {
+    this.#actions.set(action.id, action);
+    const ids = this.#byCall.get(action.call_id) ?? new Set();
+    this.#byCall.set(action.call_id, ids.add(action.id));
   }
 
   /** Returns the action of a call; `null` if it has none, or if it is no longer stored. */
   actionOf(message: Message, callId: string): Action | null {
-    const { messages } = this.#snapshot;
+    const ids = this.#byCall.get(callId);
+    if (ids === undefined) return null;
     // Models may repeat the ids of calls in another message.
-    const next = messages.slice(messages.indexOf(message) + 1).find(({ sender }) => sender === "agent");
-    for (const action of this.#actions.values()) {
-      const isOfMessage =
-        action.created_at >= message.created_at &&
-        (next === undefined || action.created_at < next.created_at);
-      if (action.call_id === callId && isOfMessage) return action;
+    const next = this.#answerAfter(message);
+    for (const id of ids) {
+      const action = this.#actions.get(id);
+      if (action === undefined || action.created_at < message.created_at) continue;
+      if (next === null || action.created_at < next.created_at) return action;
     }
     return null;
+  }
+
+  #answerAfter(message: Message): Message | null {
+    const { messages } = this.#snapshot;
+    let at = messages.lastIndexOf(message) + 1;
+    while (at < messages.length && messages[at]?.sender !== "agent") at += 1;
+    return messages[at] ?? null;
   }
 }

@@ -2,7 +2,12 @@
 
 import type { Action, PendingAction, Snapshot } from "@colloquy/protocol";
 import { isActionResult } from "@colloquy/protocol/action-results";
-import { InvalidRequest, isJsonObject, type JsonObject } from "@colloquy/server/protocol";
+import {
+  DECISION_COMMENT_MAX,
+  InvalidRequest,
+  isJsonObject,
+  type JsonObject,
+} from "@colloquy/server/protocol";
 import type { ProtocolConversation } from "@colloquy/server/protocol";
 import type { ActionBody, ActionResult } from "./wire.ts";
 
@@ -34,6 +39,7 @@ export function asPending(action: WalletAction): WalletAction {
   return { ...action, status: "pending", result: null, resolved_at: null };
 }
 
+/** `state` is that of the user while the action is pending, and `null` afterwards. */
 export function toAction(action: WalletAction, label: string, state: Snapshot["user_state"]): ActionBody {
   return {
     type: "action",
@@ -92,7 +98,10 @@ export function readResult({ kind }: WalletAction, result: JsonObject): Answer {
   const denial = (reason: unknown): Answer => ({
     decision: "deny",
     result: null,
-    ...(typeof reason === "string" && reason !== "" && { comment: reason.slice(0, 1_000) }),
+    comment:
+      typeof reason === "string"
+        ? reason.trim().slice(0, DECISION_COMMENT_MAX).toWellFormed().trim() || null
+        : null,
   });
   if (result["status"] === "rejected") return denial(result["reason"]);
   const [field, wanted, name] =

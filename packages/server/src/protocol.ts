@@ -49,7 +49,7 @@ export {
   type StreamFollower,
   type StreamOptions,
 } from "./http/protocol.ts";
-export { CHAT_BODY_MAX_BYTES } from "./http/problem.ts";
+export { CHAT_BODY_MAX_BYTES, DECISION_COMMENT_MAX } from "./http/problem.ts";
 export { KEPT_MAX_BYTES, parseConversation } from "./http/conversation-body.ts";
 export { type AnswerEncoder, type AnswerEnd, FollowedTurn } from "./http/following/followed-turn.ts";
 export {

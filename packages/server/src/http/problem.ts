@@ -12,6 +12,8 @@ export const BODY_MAX_BYTES = 64 * 1024;
 export const CHAT_BODY_MAX_BYTES = 256 * 1024;
 /** Maximum bytes of the body of a decision, whose result may have 64 KiB. */
 export const DECISION_BODY_MAX_BYTES = 80 * 1024;
+/** Maximum length of the comment on a decision. */
+export const DECISION_COMMENT_MAX = 1_000;
 
 const INTERNAL_DETAIL =
   "Something went wrong on our side. Send the request again; if it keeps failing, report it with the request_id.";

@@ -144,7 +144,7 @@ export interface ProtocolConversation {
   snapshot(): Promise<Snapshot>;
   /** Yields the stored messages in batches, oldest first. */
   messages(): AsyncIterable<readonly PersistedMessage[]>;
-  /** Stops the turns in progress and in the queue; with `turn`, only if that one has not ended. */
+  /** Stops the turns in progress and in the queue; with `turn`, only if that one is in progress or next. */
   interrupt(turn?: number): Promise<Snapshot>;
   /**
    * Creates the conversation if it does not exist, and sets `metadata` if it has none. The route must declare

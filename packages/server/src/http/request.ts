@@ -195,7 +195,7 @@ export function parseBody(request: FastifyRequest, bytes: Buffer): unknown {
   const { schema, config } = request.routeOptions;
   if (bytes.length === 0 || schema?.body === undefined) return undefined;
   if (!acceptsType(type, request) || encoding.toLowerCase() !== "identity") throw unsupportedMediaType();
-  const parsed = (config.parseBody ?? parseJsonBytes)(bytes);
+  const parsed = (config.parseBody ?? parseJsonBytes)(bytes, request);
   if (parsed.ok) return parsed.value;
   throw new InvalidRequest(parsed.code, `The body ${parsed.problem}.`);
 }

@@ -99,6 +99,48 @@ describe("a turn", () => {
     (await service.model.next()).finish();
   });
 
+  it("is refused with a key but without a session id, which would begin a session at each repeat", async () => {
+    const response = await fetch(`${service.url}/v1/agent/chat`, {
+      method: "POST",
+      headers: { "content-type": "application/json", "idempotency-key": randomUUID() },
+      body: JSON.stringify({ message: "hello" }),
+    });
+    expect(response.status).toBe(400);
+    expect(await response.json()).toMatchObject({
+      error: { code: "session_id_missing", message: expect.stringContaining("sessionId") },
+    });
+    expect(await service.sessions()).toEqual([]);
+  });
+
+  it("follows one without an answer, of another protocol", async () => {
+    const conversation = await fetch(`${service.url}/v1/conversations`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ items: [{ type: "message", role: "user", content: "only user" }] }),
+    });
+    const { id } = (await conversation.json()) as { readonly id: string };
+    const session = open(id.replace("conv_", ""));
+    await session.start("what is 12 * 7?");
+    const followed = session.follow(() => session.messages.some(([, content]) => content === "84"));
+    (await service.model.next()).say("84").finish();
+    await followed;
+    await session.poll();
+    expect(session.types).toEqual([
+      "user",
+      "processing",
+      "title_changed",
+      "complete",
+      "user",
+      "processing",
+      "agent",
+      "title_changed",
+      "complete",
+    ]);
+    const late = open(session.sessionId);
+    await late.poll();
+    expect(late.events).toEqual(session.events);
+  });
+
   it("ends with the error of the model", async () => {
     const session = open();
     await session.start("hello");
@@ -158,6 +200,17 @@ describe("events", () => {
     expect(events.at(0)).toMatchObject({ content: "Hi." });
     await session.poll();
     expect(session.types).toEqual(["user", "processing", "agent", "title_changed", "complete"]);
+  });
+
+  it("are awaited until the conversation is deleted, and answer 404 then", async () => {
+    const session = open();
+    await ask(session, "hello", "Hi.");
+    const waiting = failureOf(session.poll(20_000));
+    const metrics = async () => await (await fetch(`${service.url}/metrics`)).text();
+    await expect.poll(metrics).toMatch(/^colloquy_streams_open 1$/m);
+    await native().deleteThread(session.sessionId);
+    const { status, code } = await waiting;
+    expect([status, code]).toEqual([404, "session_deleted"]);
   });
 
   it("come in pages, with more to come", async () => {
@@ -273,6 +326,20 @@ describe("an interrupt", () => {
     call.say("Second.").finish();
     await session.follow();
     expect(session.messages.at(-1)).toEqual(["agent", "Second."]);
+  });
+
+  it("of a queued turn is refused, and does not stop the one in progress", async () => {
+    const session = open();
+    await session.start("one");
+    const call = await service.model.next();
+    await native().sendMessage(session.sessionId, "two");
+    const queued = session.turnId!.replace(/\d+$/, (turn) => `${Number(turn) + 1}`);
+    const refused = await failureOf(session.interrupt(queued));
+    expect([refused.status, refused.code]).toEqual([409, "turn_queued"]);
+    call.say("First.").finish();
+    (await service.model.next()).say("Second.").finish();
+    await session.follow(() => session.messages.length === 4);
+    expect(session.messages.map(([, content]) => content)).toEqual(["one", "First.", "two", "Second."]);
   });
 
   it("answers 404 for an unknown turn", async () => {

@@ -18,6 +18,18 @@ import { AgentApiError, type AgentEvent, AgentSession } from "./agent-session.ts
 const SILENT = { debug() {}, info() {}, warn() {}, error() {} };
 const HASH = `0x${"ab".repeat(32)}`;
 
+/** Returns events as they are after the decision. */
+function withoutWallet(events: readonly AgentEvent[]): readonly AgentEvent[] {
+  return events.map((event) => {
+    const { transactions, ...request } = (event["request"] ?? {}) as { readonly transactions?: object[] };
+    if (transactions === undefined) return event;
+    return {
+      ...event,
+      request: { ...request, transactions: transactions.map((one) => ({ ...one, from: "" })) },
+    };
+  });
+}
+
 describe.skipIf(isWithoutChain)("a wallet request", () => {
   let chain: LocalChain;
   let alice: Address;
@@ -62,8 +74,9 @@ describe.skipIf(isWithoutChain)("a wallet request", () => {
   afterEach(() => server.stop({ graceMs: 0 }));
 
   /** Returns a session whose assistant asks for a transaction. */
-  async function asked(): Promise<{ readonly session: AgentSession; readonly action: AgentEvent }> {
-    const session = new AgentSession(url);
+  async function asked(
+    session = new AgentSession(url),
+  ): Promise<{ readonly session: AgentSession; readonly action: AgentEvent }> {
     const userState = {
       connection: { is_connected: true },
       evm: { address: alice, chain_id: localChainId },
@@ -113,8 +126,40 @@ describe.skipIf(isWithoutChain)("a wallet request", () => {
     expect(session.events.filter(({ type }) => type === "action")[1]).toEqual(next);
     const late = new AgentSession(url, { sessionId: session.sessionId });
     await late.poll();
-    expect(late.events).toEqual(session.events);
+    expect(late.events).toEqual(withoutWallet(session.events));
     expect(await session.respond(String(action["id"]), 1, result)).toEqual(next);
+  });
+
+  it("keeps its events when another wallet connects after the decision", async () => {
+    const { session, action } = await asked();
+    const next = await session.respond(String(action["id"]), 1, { status: "rejected", reason: "No" });
+    (await model.next()).say("Then not.").finish();
+    await session.follow();
+    const events = async (): Promise<readonly AgentEvent[]> => {
+      const late = new AgentSession(url, { sessionId: session.sessionId });
+      await late.poll();
+      return late.events;
+    };
+    const before = await events();
+    expect(before).toContainEqual(next);
+    await session.start("another wallet", { userState: { evm: { address: chain.accounts[3] } } });
+    (await model.next()).finish();
+    expect((await events()).slice(0, before.length)).toEqual(before);
+  });
+
+  it("is decided in a conversation with a turn that has no answer", async () => {
+    const { id } = (await (
+      await fetch(`${url}/v1/conversations`, {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify({ items: [{ type: "message", role: "user", content: "only user" }] }),
+      })
+    ).json()) as { readonly id: string };
+    const { session, action } = await asked(new AgentSession(url, { sessionId: id.replace("conv_", "") }));
+    const rejected = { status: "rejected", reason: "No" };
+    expect(await session.respond(String(action["id"]), 1, rejected)).toMatchObject({ revision: 2 });
+    (await model.next()).say("Then not.").finish();
+    await session.follow();
   });
 
   it.each([
@@ -179,6 +224,6 @@ describe.skipIf(isWithoutChain)("a wallet request", () => {
     expect(session.events.filter(({ type }) => type === "action")[1]).toMatchObject({ state: "failed" });
     const late = new AgentSession(url, { sessionId: session.sessionId });
     await late.poll();
-    expect(late.events).toEqual(session.events);
+    expect(late.events).toEqual(withoutWallet(session.events));
   });
 });

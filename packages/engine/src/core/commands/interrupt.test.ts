@@ -42,6 +42,17 @@ describe("an interrupt", () => {
     expect(one.session).toBe(before);
   });
 
+  it("of a turn changes nothing if the turn waits behind another one", () => {
+    const one = new DecidedSession();
+    one.start("one");
+    one.chat("two");
+    const before = one.session;
+    one.run("interrupt", { streamed: null, turn: 2 });
+    expect(one.session).toBe(before);
+    one.run("interrupt", { streamed: null, turn: 1 });
+    expect(one.turns.map(({ state }) => state)).toEqual(["interrupted", "interrupted"]);
+  });
+
   it("keeps the text of the process that runs the turn, or else the checkpoint, or else the finished steps", () => {
     const texts = (own: number, checkpointed: number) => {
       const one = new DecidedSession();

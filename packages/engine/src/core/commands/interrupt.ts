@@ -5,7 +5,7 @@ import { interruptTurn } from "./turns.ts";
 
 export interface InterruptInput {
   readonly streamed: PartialText | null;
-  /** Number of a turn: if it is not open, nothing changes. Absent for any. */
+  /** Number of a turn: if it is not the oldest open one, nothing changes. Absent for any. */
   readonly turn?: number | undefined;
 }
 
@@ -19,8 +19,9 @@ export const interrupt = define({
   }),
   decide: (draft, facts, { streamed, turn: wanted }) => {
     const openTurns = facts.openTurns();
-    const isOpen = openTurns.some(({ turn }) => wanted === undefined || turn.number === wanted);
-    if (isOpen) interruptOpenTurns(draft, openTurns, [streamed, facts.checkpointed()]);
+    const first = openTurns[0]?.turn.number;
+    if (first !== undefined && first === (wanted ?? first))
+      interruptOpenTurns(draft, openTurns, [streamed, facts.checkpointed()]);
     return "ok" as const;
   },
   disposition: dispositionOf,

@@ -74,7 +74,7 @@ declare module "fastify" {
     /** Who may call the route. */
     access?: RouteAccess;
     /** Body parser; `parseJsonBytes` by default. */
-    parseBody?: (bytes: Buffer) => ParsedBody;
+    parseBody?: (bytes: Buffer, request: FastifyRequest) => ParsedBody;
     /** True if the handler reads the body of the request itself, as a stream of any type. */
     streamsBody?: true;
     /**

@@ -2,7 +2,7 @@ import { Json } from "@colloquy/protocol";
 import { z } from "zod";
 import { actor, actorOf } from "../actors.ts";
 import { Action, ActionClaim, ApproverAction } from "../documented.ts";
-import { DECISION_BODY_MAX_BYTES } from "../problem.ts";
+import { DECISION_BODY_MAX_BYTES, DECISION_COMMENT_MAX } from "../problem.ts";
 import { idempotencyKey } from "../request.ts";
 import { AppName, HEADERS, limitUpTo, optional, refusals } from "../operation.ts";
 import { nextLink } from "./send-array.ts";
@@ -10,7 +10,6 @@ import type { HttpApp, RouteParts } from "./route-parts.ts";
 
 const TAGS = ["Actions"];
 const [PAGE, PAGE_MAX] = [20, 50];
-const COMMENT_MAX = 1_000;
 
 /** Accepted in any case, like session ids. */
 export const ActionId = z
@@ -34,7 +33,7 @@ export const DecisionBody = z
     }),
     comment: z
       .string("must be a string")
-      .max(COMMENT_MAX, `must be at most ${COMMENT_MAX.toLocaleString("en")} characters`)
+      .max(DECISION_COMMENT_MAX, `must be at most ${DECISION_COMMENT_MAX.toLocaleString("en")} characters`)
       .nullish()
       .meta({
         description: "Shown to the user of the conversation. The model also receives the comment on a denial",
