@@ -20,7 +20,7 @@ const SlotName = z
   .string("must be a string")
   .min(1, "must not be empty")
   .max(SLOT_NAME_MAX, `must be at most ${SLOT_NAME_MAX} characters`)
-  .meta({ description: "Slot to empty, such as `ALCHEMY_KEY`" });
+  .meta({ description: "Slot to empty", examples: ["ALCHEMY_KEY"] });
 const ClientAndSlot = Client.extend({
   name: SlotName.optional().meta({
     description: "Slot to empty, such as `ALCHEMY_KEY`; all of them when absent",
