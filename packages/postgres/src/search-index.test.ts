@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { Client } from "pg";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { ManualClock } from "@colloquy/testing/internal/manual-clock";
 import { chat, complete, startTurn } from "@colloquy/testing/internal/store/fixtures/scenario";
 import { isWithoutPostgres } from "../../server/test/postgres-server.ts";
@@ -49,6 +50,15 @@ describe.skipIf(await isWithoutPostgres())("the index for search on PostgreSQL",
     expect(await store.search.index()).toMatchObject({ messages: 100, hasMore: true });
     expect(await store.search.index()).toMatchObject({ messages: 51, hasMore: false });
     expect(await find(store, '"word"', "old")).toHaveLength(250);
+  });
+
+  it("adds each of many messages of one moment with the same few statements", async () => {
+    const store = await open();
+    await Promise.all(Array.from({ length: 90 }, () => chat(store, randomUUID(), "a shared moment")));
+    const query = vi.spyOn(Client.prototype, "query");
+    expect(await store.search.index()).toMatchObject({ messages: 90 });
+    expect(query.mock.calls.length).toBeLessThan(90 * 5);
+    query.mockRestore();
   });
 
   it("adds each message once when several nodes index at the same time, and passes over locked sessions", async () => {

@@ -122,6 +122,10 @@ const insert = prepare<
    VALUES ($1, $2, $3, $4, $5, $6, $7, ${on.sqlite("$8")}${on.postgres(LEXEMES)})
    ON CONFLICT (doc) DO NOTHING`,
 );
+// Messages of one commit have the same time: looking for a free place one by one would be quadratic.
+const lastPlace = prepare<[from: number, below: number], { readonly doc: number | null }>(
+  "SELECT max(doc) AS doc FROM search_documents WHERE doc >= $1 AND doc < $2",
+);
 const deleteJobs = prepare<[readonly number[]]>(
   (on) => `DELETE FROM search_jobs WHERE id ${inList(on, "$1", "bigint")}`,
 );
@@ -173,7 +177,9 @@ function* add(session: IndexedSession, position: number): Work<void> {
   const row = yield* textOf.get(session.key, position);
   if (row === undefined) return;
   const scope = scopeOf(session);
-  let [doc, first]: [number, number | null] = [row.created_at * PLACES, null];
+  const from = row.created_at * PLACES;
+  const last = (yield* lastPlace.get(from, from + PLACES))?.doc ?? from - 1;
+  let [doc, first]: [number, number | null] = [last + 1, null];
   for (const { start, length, words } of [...partsOf(row.content)].toReversed()) {
     const text = words.join(" ");
     while ((yield* insert.run(doc, first ?? doc, session.key, position, start, length, scope, text)) === 0) {
