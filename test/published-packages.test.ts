@@ -11,7 +11,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { commandOf, readStages, restsOf } from "../packages/server/test/deploy/dockerfile.ts";
 import { isWithoutChromium, launchChromium, type LaunchedChromium } from "./browser/chromium.ts";
 import { freePort, output, pinAssistantUi, startRegistry, VERDACCIO } from "./local-registry.ts";
-import { copyWithModules, packAll } from "./packed.ts";
+import { copyWithModules, PACKING_MS, packAll } from "./packed.ts";
 
 const run = promisify(execFile);
 const [NODE_24] = globSync("node24/node_modules/node-linux-*/bin/node", { cwd: import.meta.dirname });
@@ -96,7 +96,7 @@ beforeAll(async () => {
   const { stdout } = await run("npm", ["config", "get", "registry"]);
   environment = { ...environment, npm_config_registry: stdout.trim(), npm_config_audit: "false" };
   await run("npm", ["install", "@colloquy/server", "ai", "zod"], { cwd: project, env: environment });
-}, 300_000);
+}, 2 * PACKING_MS);
 afterEach(async () => {
   // The first is the registry.
   await Promise.all(started.splice(1).map(end));

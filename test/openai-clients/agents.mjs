@@ -16,12 +16,24 @@ const client = new OpenAI({ baseURL: process.argv[2], apiKey: "any", maxRetries:
 setTracingDisabled(true);
 setDefaultOpenAIClient(client);
 
+const PNG =
+  "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 const weather = tool({
   name: "get_weather",
   description: "Weather",
   parameters: z.object({ location: z.string() }),
   execute: async ({ location }) => `sunny in ${location}`,
 });
+const camera = tool({
+  name: "look",
+  description: "Takes a picture",
+  parameters: z.object({}),
+  execute: async () => ({
+    type: "image",
+    image: `data:image/png;base64,${PNG}`,
+  }),
+});
+const seeing = new Agent({ name: "seeing", model: "default", tools: [camera] });
 const plain = new Agent({ name: "plain", model: "default", instructions: "Be brief." });
 const agent = new Agent({ name: "weather", model: "default", instructions: "Be brief.", tools: [weather] });
 const question = 'call get_weather {"location":"Rome"}';
@@ -45,6 +57,13 @@ const conversation = await client.conversations.create();
 await run(plain, "hello", { conversationId: conversation.id });
 const inConversation = await run(plain, "what did I say first?", { conversationId: conversation.id });
 
+await run(seeing, "call look {}", { conversationId: conversation.id });
+const headers = { "X-Session-Id": conversation.id.slice("conv_".length) };
+const state = await (await fetch(new URL("/api/state", process.argv[2]), { headers })).json();
+const seen = state.messages
+  .at(-1)
+  .tool_results.map(({ output, attachments }) => [output, attachments?.[0].media_type]);
+
 setOpenAIAPI("chat_completions");
 const chat = await run(agent, question);
 console.log(
@@ -56,6 +75,7 @@ console.log(
     id,
     next: next.finalOutput,
     inConversation: inConversation.finalOutput,
+    seen,
     chat: chat.finalOutput,
   }),
 );

@@ -167,8 +167,8 @@ export class AnswerEvents implements AnswerEncoder<Event> {
   *#resultsOf(answer: Message): Iterable<Event> {
     for (const [index, call] of (answer.tool_calls ?? []).entries()) {
       if (index >= this.#calls || this.#results.has(index)) continue;
-      const outcome = outcomeOf(call, answer);
-      if (outcome === null) continue;
+      const result = resultOf(call, answer);
+      if (result === null) continue;
       this.#results.add(index);
       yield* this.#closeParts();
       yield {
@@ -176,7 +176,7 @@ export class AnswerEvents implements AnswerEncoder<Event> {
         messageId: resultIdOf(answer.id, index),
         toolCallId: callIdOf(answer.id, index),
         role: "tool",
-        content: resultOf(outcome).content,
+        content: result.content,
       };
     }
   }

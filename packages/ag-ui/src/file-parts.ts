@@ -20,41 +20,45 @@ import {
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const MEDIA: ReadonlySet<unknown> = new Set(["image", "audio", "video", "document"]);
 
-/** A file of a message. `upload` is absent if the file is already stored. */
+/** A file of a message or of a tool's result. `upload` is absent if the file is already stored. */
 export interface SentFile {
   readonly id: string;
   readonly upload?: ProtocolFile;
 }
 
 /**
- * Reads the media parts of the message `messageId`. Throws `InvalidRequest` for a part that has neither bytes
- * nor the id of a file in the thread.
+ * Reads the media parts of a message or a tool's result. `ownerId` is the id of the message or of the call's action: ids
+ * of uploads derive from it and from their content, so that a repeated request stores each file once. Throws
+ * `InvalidRequest` for a part that has neither bytes nor the id of a file.
  */
-export function readFileParts(parts: readonly JsonObject[], messageId: string): readonly SentFile[] {
+export function readFileParts(parts: readonly JsonObject[], ownerId: string): readonly SentFile[] {
   const media = parts.filter(({ type }) => type !== "text");
   if (media.length > ATTACHMENTS_MAX)
-    throw new InvalidRequest("parameter_invalid", `A message may have at most ${ATTACHMENTS_MAX} files.`);
+    throw new InvalidRequest(
+      "parameter_invalid",
+      `A message or a result may have at most ${ATTACHMENTS_MAX} files.`,
+    );
   return media.map((part, index) => {
     const { type = null, metadata = null } = part;
     // Clients before version 1.0 send parts of the type `binary` only.
-    if (type === "binary") return readBinary(part, messageId, index);
+    if (type === "binary") return readBinary(part, ownerId, index);
     if (!MEDIA.has(type)) throw unsupported();
     const { source = null } = part;
     const named = isJsonObject(metadata) ? (metadata["filename"] ?? metadata["name"]) : null;
-    return readSource(isJsonObject(source) ? source : {}, { messageId, index, name: textOf(named) });
+    return readSource(isJsonObject(source) ? source : {}, { ownerId, index, name: textOf(named) });
   });
 }
 
 interface Place {
-  readonly messageId: string;
+  readonly ownerId: string;
   readonly index: number;
   readonly name: string;
 }
 
-function readBinary(part: JsonObject, messageId: string, index: number): SentFile {
+function readBinary(part: JsonObject, ownerId: string, index: number): SentFile {
   const { mimeType = "", data = null, url = null, id = null, filename = null } = part;
   const [type, value] = data !== null ? ["data", data] : url !== null ? ["url", url] : ["file", id];
-  return readSource({ type, value, mimeType }, { messageId, index, name: textOf(filename) });
+  return readSource({ type, value, mimeType }, { ownerId, index, name: textOf(filename) });
 }
 
 function readSource({ type = null, value = null, mimeType = null }: JsonObject, place: Place): SentFile {
@@ -70,8 +74,8 @@ function readSource({ type = null, value = null, mimeType = null }: JsonObject, 
   return { id: id.toLowerCase() };
 }
 
-function upload(content: Buffer, mediaType: string, { messageId, index, name }: Place): SentFile {
-  const id = sentFileId(messageId, index, content);
+function upload(content: Buffer, mediaType: string, { ownerId, index, name }: Place): SentFile {
+  const id = sentFileId(ownerId, index, content);
   return { id, upload: { id, content, mediaType: declaredType(mediaType), name } };
 }
 
@@ -82,11 +86,11 @@ function textOf(value: JsonValue | undefined): string {
 function unsupported(): InvalidRequest {
   return new InvalidRequest(
     "file_source_unsupported",
-    `A file of the last message must have a source with data, a data URL, or the URL ${storedFileUrl("{id}")} of a file of this thread. The server does not fetch URLs.`,
+    `A file must have a source with data, a data URL, or the URL ${storedFileUrl("{id}")} of a file of this thread. The server does not fetch URLs.`,
   );
 }
 
-/** Stores the files of a message. Returns their ids. */
+/** Uploads the files that are not stored yet. Returns the ids of all files, without duplicates. */
 export async function storeFiles(
   conversation: ProtocolConversation,
   files: readonly SentFile[],

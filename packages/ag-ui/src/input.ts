@@ -42,6 +42,13 @@ export const RunInput = z
       description: "The client's id of the run. Repeating a message with another id regenerates its answer",
     }),
     parentRunId: Id.nullish(),
+    protocolVersion: z
+      .string("must be a string")
+      .nullish()
+      .meta({
+        description: "Version that the client speaks. Results with files have parts from version 1.0 on",
+        examples: ["1.0"],
+      }),
     state: UserStateField.nullish().meta({ description: "Merged into the session's user state" }),
     messages: z.array(z.unknown(), "must be an array of messages").meta({
       description:
@@ -70,6 +77,8 @@ export type RunInput = z.output<typeof RunInput>;
 export interface ToolAnswer {
   readonly callId: string;
   readonly result: { readonly output: string } | { readonly error: string };
+  /** Content parts of the output. `readFileParts` reads the files among them. */
+  readonly parts: readonly JsonObject[];
 }
 
 /** What the last messages request. */
@@ -125,11 +134,11 @@ function contentOf(
 
 function readAnswer({ toolCallId, content, error = null }: JsonObject): ToolAnswer {
   if (typeof toolCallId !== "string") throw invalidMessage('must have a "toolCallId"');
-  if (typeof error === "string" && error !== "") return { callId: toolCallId, result: { error } };
-  if (typeof content === "string") return { callId: toolCallId, result: { output: content } };
+  if (typeof error === "string" && error !== "") return { callId: toolCallId, result: { error }, parts: [] };
+  if (typeof content === "string") return { callId: toolCallId, result: { output: content }, parts: [] };
   const parts = Array.isArray(content) ? content.filter(isJsonObject) : [];
   const output = parts.map(({ text }) => (typeof text === "string" ? text : "")).join("");
-  return { callId: toolCallId, result: { output } };
+  return { callId: toolCallId, result: { output }, parts };
 }
 
 /** Converts tools to `client_tools` (docs/api.md#tools-that-run-in-the-client). Returns `null` if there are none. */

@@ -8,7 +8,7 @@ import type {
   ToolMessage,
 } from "@ag-ui/core";
 import type { Message, ToolCall as WireCall } from "@colloquy/protocol";
-import { asText, outcomeOf } from "@colloquy/server/protocol";
+import { asText, filesOf, outcomeOf } from "@colloquy/server/protocol";
 import { toFilePart } from "./file-parts.ts";
 import { callIdOf, partsOf, resultIdOf, withoutSeparator } from "./ids.ts";
 
@@ -47,16 +47,18 @@ function toToolCall(answerId: string, { name, arguments: input }: WireCall, inde
 }
 
 function toToolMessage(answer: Message, call: WireCall, index: number): ToolMessage | null {
-  const outcome = outcomeOf(call, answer);
-  if (outcome === null) return null;
+  const result = resultOf(call, answer);
+  if (result === null) return null;
   const id = resultIdOf(answer.id, index);
-  return { id, role: "tool", toolCallId: callIdOf(answer.id, index), ...resultOf(outcome) };
+  return { id, role: "tool", toolCallId: callIdOf(answer.id, index), ...result };
 }
 
-/** Returns the content of a call's result, and the error if the call failed. */
-export function resultOf(
-  outcome: NonNullable<ReturnType<typeof outcomeOf>>,
-): Pick<ToolMessage, "content" | "error"> {
-  if (outcome.state === "output-available") return { content: asText(outcome.output) };
-  return { content: outcome.errorText, error: outcome.errorText };
+/** Returns the content of a call's result, and the error if the call failed; `null` while the call runs. */
+export function resultOf(call: WireCall, answer: Message): Pick<ToolMessage, "content" | "error"> | null {
+  const outcome = outcomeOf(call, answer);
+  if (outcome === null) return null;
+  if (outcome.state === "output-error") return { content: outcome.errorText, error: outcome.errorText };
+  const text = asText(outcome.output);
+  const files = filesOf(call, answer);
+  return { content: files.length === 0 ? text : [{ type: "text", text }, ...files.map(toFilePart)] };
 }

@@ -1,7 +1,7 @@
 // The AG-UI protocol, version 1.0 (https://docs.ag-ui.com). It is stateless: a thread is a session, a run is a
 // request, and ids are derived from stored data, so any node can serve any request.
 
-import { defineProtocol, NotFound, ServedApps, servedAppsField } from "@colloquy/server/protocol";
+import { appNotServed, defineProtocol, ServedApps, servedAppsField } from "@colloquy/server/protocol";
 import { z } from "zod";
 import { formatError } from "./errors.ts";
 import { runRoute } from "./route.ts";
@@ -14,7 +14,7 @@ export const agUi = defineProtocol({
   description: "The AG-UI protocol, for `HttpAgent` and CopilotKit.",
   settings: Settings,
   create({ apps }, context) {
-    const served = new ServedApps(apps, context, notServed);
+    const served = new ServedApps(apps, context, appNotServed("AG-UI", "ag-ui"));
     return {
       formatError,
       routes(app) {
@@ -23,10 +23,3 @@ export const agUi = defineProtocol({
     };
   },
 });
-
-function notServed(app: string): NotFound {
-  return new NotFound(
-    "app_not_served",
-    `AG-UI does not serve this App. "protocols": { "ag-ui": { "apps": [${JSON.stringify(app)}] } } in the configuration file adds it.`,
-  );
-}

@@ -1,6 +1,6 @@
 // Streams a run: RUN_STARTED, the events of its turn, then RUN_FINISHED or RUN_ERROR.
 
-import { type Event, EventType, type RunFinishedOutcome } from "@ag-ui/core";
+import { contentToText, type Event, EventType, type RunFinishedOutcome } from "@ag-ui/core";
 import type { Snapshot, UpdateEvent } from "@colloquy/protocol";
 import { type ProtocolConversation, ServiceError, type StreamFollower } from "@colloquy/server/protocol";
 import { runError } from "./errors.ts";
@@ -15,11 +15,14 @@ export class RunStream implements StreamFollower {
   readonly #conversation: ProtocolConversation;
   readonly #input: RunInput;
   readonly #run: Run;
+  /** False for clients before version 1.0, which reject results with parts. */
+  readonly #readsParts: boolean;
 
   constructor(conversation: ProtocolConversation, input: RunInput, run: Run) {
     this.#conversation = conversation;
     this.#input = input;
     this.#run = run;
+    this.#readsParts = Number.parseInt(input.protocolVersion ?? "", 10) >= 1;
     this.includesReasoning = run.includesReasoning;
     this.after = run.followed?.start.lastEventId ?? run.before?.last_event_id ?? null;
   }
@@ -34,21 +37,21 @@ export class RunStream implements StreamFollower {
     const snapshot =
       before === null ? [] : [...(sendsState ? [stateOf(before)] : []), ...messagesOf(before, clears)];
     return (
-      textOf([startOf(this.#input), ...snapshot]) +
-      (followed === null ? "" : textOf(followed.turn.begin(followed.start.state)))
+      this.#textOf([startOf(this.#input), ...snapshot]) +
+      (followed === null ? "" : this.#textOf(followed.turn.begin(followed.start.state)))
     );
   }
 
   encode(event: UpdateEvent): string {
     const { followed } = this.#run;
-    return followed === null ? "" : textOf(followed.turn.apply(event));
+    return followed === null ? "" : this.#textOf(followed.turn.apply(event));
   }
 
   async finish(): Promise<string> {
     const { followed } = this.#run;
     if (followed?.events.isRerun === true) return "";
     const { how, pending } = followed?.events.ended ?? { how: "complete", pending: [] };
-    if (typeof how === "object") return textOf([runError(how.failure, "turn_failed")]);
+    if (typeof how === "object") return this.#textOf([runError(how.failure, "turn_failed")]);
     if (how === "interrupted") return this.#finished({ type: "cancelled" });
     const interrupts = interruptsIn(pending);
     if (how === "complete" || interrupts.length === 0) return this.#finished({ type: "success" });
@@ -61,16 +64,20 @@ export class RunStream implements StreamFollower {
         type: "interrupt" as const,
         interrupts: interrupts.map((action) => toInterrupt(action, answer)),
       };
-      return textOf([stateOf(snapshot), ...messagesOf(snapshot, clears)]) + this.#finished(outcome);
+      return this.#textOf([stateOf(snapshot), ...messagesOf(snapshot, clears)]) + this.#finished(outcome);
     } catch (error) {
-      if (error instanceof ServiceError) return textOf([runError(error.message, error.code)]);
+      if (error instanceof ServiceError) return this.#textOf([runError(error.message, error.code)]);
       throw error;
     }
   }
 
+  #textOf(events: Iterable<Event>): string {
+    return textOf(this.#readsParts ? events : withoutParts(events));
+  }
+
   #finished(outcome: RunFinishedOutcome): string {
     const { threadId, runId } = this.#input;
-    return textOf([{ type: EventType.RUN_FINISHED, threadId, runId, outcome }]);
+    return this.#textOf([{ type: EventType.RUN_FINISHED, threadId, runId, outcome }]);
   }
 }
 
@@ -113,6 +120,20 @@ function stateOf({ user_state: state }: Snapshot): Event {
 function messagesOf({ messages }: Snapshot, clears: boolean): Event[] {
   const all: Event = { type: EventType.MESSAGES_SNAPSHOT, messages: toAgUiMessages(messages) };
   return clears ? [{ type: EventType.MESSAGES_SNAPSHOT, messages: [] }, all] : [all];
+}
+
+/** Replaces the parts of results by their texts. */
+function* withoutParts(events: Iterable<Event>): Iterable<Event> {
+  for (const event of events) {
+    if (event.type === EventType.TOOL_CALL_RESULT) {
+      yield { ...event, content: contentToText(event.content) };
+    } else if (event.type === EventType.MESSAGES_SNAPSHOT) {
+      const messages = event.messages.map((message) =>
+        message.role === "tool" ? { ...message, content: contentToText(message.content) } : message,
+      );
+      yield { ...event, messages };
+    } else yield event;
+  }
 }
 
 function textOf(events: Iterable<Event>): string {

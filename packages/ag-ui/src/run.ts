@@ -14,15 +14,16 @@ import {
   startInProgress,
   startOfAny,
   startOfQueued,
+  startOfSent,
   type StreamPosition,
   throwAfterCommit,
   waitsForPerson,
 } from "@colloquy/server/protocol";
 import { AnswerEvents } from "./answer-events.ts";
-import { storeFiles } from "./file-parts.ts";
+import { readFileParts, storeFiles } from "./file-parts.ts";
 import { callIdOf } from "./ids.ts";
 import { type Asked, readContext, readTools, type RunInput, type ToolAnswer } from "./input.ts";
-import { readResume, type ResumeEntry } from "./interrupts.ts";
+import { type Decision, readResume, type ResumeEntry } from "./interrupts.ts";
 
 /** A started run, ready to be streamed. */
 export interface Run {
@@ -109,11 +110,8 @@ async function send(
   };
   const sent = await sendOrReplace(conversation, message, input.runId);
   const { turn } = sent;
-  if (!sent.isRepeat && !cancels) {
-    const begun = startInProgress(sent.position, (answer) => answer.turn === turn);
-    if (begun !== null) return newTurn(begun);
-    if (sent.position.isProcessing) return newTurn(startOfQueued(sent.position, turn));
-  }
+  const begun = cancels ? null : startOfSent(sent);
+  if (begun !== null) return newTurn(begun);
   const snapshot = await conversation.snapshot().catch(throwAfterCommit);
   const start = startOfAny(snapshot, (one) => one.turn === turn) ?? startOfQueued(sent.position, turn);
   if (!sent.isRepeat && !cancels) return newTurn(start);
@@ -228,18 +226,25 @@ async function decide(
   const before = await conversation.snapshot();
   const { pending_actions: pending } = before;
   if (resume.length > 0) await assertKnown(conversation, resume);
-  const decisions = resume.length > 0 ? readResume(pending, resume) : [];
+  const resumed = resume.length > 0 ? readResume(pending, resume) : [];
   const answer = answerOf(before, pending);
-  for (const { callId, result } of answers) {
+  const sent = answers.flatMap(({ callId, result, parts }) => {
     const index = answer?.tool_calls?.findIndex((_call, at) => callIdOf(answer.id, at) === callId) ?? -1;
     const call = answer?.tool_calls?.[index];
     const action = pending.find(({ kind, call_id }) => kind === "client_tool" && call_id === call?.id);
     // Clients resend results of earlier runs.
-    if (action === undefined) continue;
-    const decision = { decision: "approve" as const, result };
-    await conversation.decide(action.id, decision, { claims: true }).catch(ignoreDecided);
+    return action === undefined
+      ? []
+      : [{ action: action.id, result, files: readFileParts(parts, action.id) }];
+  });
+  // Upload before the first decision: a rejected file must reject the whole run.
+  const results: Decision[] = [];
+  for (const { action, result, files } of sent) {
+    const attachments = [...(await storeFiles(conversation, files))];
+    const withFiles = { ...result, ...(attachments.length > 0 && { attachments }) };
+    results.push({ action, decision: "approve", result: withFiles });
   }
-  for (const { action, decision, result } of decisions)
+  for (const { action, decision, result } of [...results, ...resumed])
     await conversation.decide(action, { decision, result }).catch(ignoreDecided);
   if (answer === null) return await connect(conversation);
   const position = await conversation.position();

@@ -4,8 +4,14 @@
 import type { Message, PendingAction, ReasoningDelta, ToolCall } from "@colloquy/protocol";
 import { mayUserDecide } from "@colloquy/protocol/may-user-decide";
 import type { UIMessageChunk } from "ai";
-import { type AnswerEncoder, type AnswerEnd, messageParts, outcomeOf } from "@colloquy/server/protocol";
-import { filesOf, toFilePart } from "./file-parts.ts";
+import {
+  type AnswerEncoder,
+  type AnswerEnd,
+  filesOf,
+  messageParts,
+  outcomeOf,
+} from "@colloquy/server/protocol";
+import { toFilePart } from "./file-parts.ts";
 import { sourceParts } from "./source-parts.ts";
 
 /** The parts of an answer that a client already has. */

@@ -62,7 +62,7 @@ describe("an answer's stream", () => {
     expect(written[1]).toContain('"delta":"Hi\\n\\ndata: x"');
   });
 
-  it("has the files of a result once, after its output", () => {
+  it("contains the files of a result once, after the output", () => {
     const { written, write, event } = stream();
     const call = { id: "a", name: "draw", arguments: {}, status: "complete" } as const;
     const file = { id: "f", media_type: "image/png", bytes: 9, sha256: "", name: "chart.png" };

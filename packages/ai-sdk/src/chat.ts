@@ -13,6 +13,7 @@ import {
   startInProgress,
   startOfAny,
   startOfQueued,
+  startOfSent,
   throwAfterCommit,
   unknownSession,
 } from "@colloquy/server/protocol";
@@ -28,11 +29,10 @@ export async function sendText(
   chat: Chat,
   message: SentText & Trigger,
 ): Promise<Start> {
-  const { turn, isRepeat, position } = await addOrReplace(conversation, chat, message);
-  // The position has only the last message of an answer.
-  const begun = startInProgress(position, (answer) => answer.turn === turn && answer.steps === undefined);
+  const sent = await addOrReplace(conversation, chat, message);
+  const { turn, position } = sent;
+  const begun = startOfSent(sent);
   if (begun !== null) return begun;
-  if (!isRepeat && position.isProcessing) return startOfQueued(position, turn);
   const snapshot = await conversation.snapshot().catch(throwAfterCommit);
   return startOfAny(snapshot, (one) => one.turn === turn) ?? startOfQueued(position, turn);
 }
@@ -81,8 +81,8 @@ export async function answerCalls(
 ): Promise<Start> {
   const before = await conversation.position();
   if (before === null) throw unknownSession();
-  for (const { actionId, isClaimed, ...decided } of decisionsOn(before.pendingActions, answers))
-    await conversation.decide(actionId, decided, { claims: isClaimed }).catch(ignoreDecided);
+  for (const { actionId, ...decided } of decisionsOn(before.pendingActions, answers))
+    await conversation.decide(actionId, decided).catch(ignoreDecided);
   const position = (await conversation.position()) ?? before;
   const begun = startInProgress(position, (answer) => answer.id === id);
   if (begun !== null) return begun;
@@ -124,15 +124,15 @@ function callKey(id: string): string {
 function decisionOf(answer: CallAnswer, { id: actionId, kind }: PendingAction) {
   if ("approvalId" in answer) {
     const decision = answer.approved ? ("approve" as const) : ("deny" as const);
-    return { actionId, isClaimed: false, decision, result: null };
+    return { actionId, decision, result: null };
   }
   if (kind === "client_tool") {
     const result = "output" in answer ? { output: answer.output } : { error: answer.errorText };
-    return { actionId, isClaimed: true, decision: "approve" as const, result };
+    return { actionId, decision: "approve" as const, result };
   }
   return "output" in answer
-    ? { actionId, isClaimed: false, decision: "approve" as const, result: answer.output }
-    : { actionId, isClaimed: false, decision: "deny" as const, result: null };
+    ? { actionId, decision: "approve" as const, result: answer.output }
+    : { actionId, decision: "deny" as const, result: null };
 }
 
 /** Ignores actions that were decided otherwise, have expired or were cancelled: the stream shows the call's result. */

@@ -1,6 +1,6 @@
 // Converts between `file` parts of the AI SDK and files of sessions.
 
-import type { Attachment, Message, ToolCall } from "@colloquy/protocol";
+import type { Attachment } from "@colloquy/protocol";
 import type { FileUIPart } from "ai";
 import {
   decodeDataUrl,
@@ -20,14 +20,6 @@ export type SentFile =
 /** Returns the part of a file. Pages fetch its URL with the session's header, because `<img>` sends none. */
 export function toFilePart({ id, media_type: mediaType, name: filename }: Attachment): FileUIPart {
   return { type: "file", mediaType, filename, url: storedFileUrl(id) };
-}
-
-/** Returns the files of a call's result. */
-export function filesOf(
-  { id }: Pick<ToolCall, "id">,
-  { tool_results: results = [] }: Pick<Message, "tool_results">,
-): readonly Attachment[] {
-  return results.find(({ call_id }) => call_id === id)?.attachments ?? [];
 }
 
 /** @throws InvalidRequest for a part that has neither bytes nor the URL of a file of the service */

@@ -4,6 +4,7 @@ import type { Message, PersistedMessage } from "@colloquy/protocol";
 import type { UIMessage } from "ai";
 import {
   asText,
+  filesOf,
   isJsonObject,
   type JsonObject,
   type JsonValue,
@@ -11,7 +12,7 @@ import {
   type MessagePart,
   outcomeOf,
 } from "@colloquy/server/protocol";
-import { filesOf, toFilePart } from "./file-parts.ts";
+import { toFilePart } from "./file-parts.ts";
 import type { KnownAnswer } from "./answer-chunks.ts";
 import { sourceParts } from "./source-parts.ts";
 

@@ -23,11 +23,10 @@ import {
   UserStateField,
 } from "@colloquy/server/protocol";
 import { z } from "zod";
-import { busy } from "./errors.ts";
 import { pageAfter, walletActionIn } from "./events.ts";
 import { EventStream, NextEvent } from "./followers.ts";
-import { parseCursor, parseTurnId, sequenceOf } from "./positions.ts";
-import { accessOf, answers, type Parts, SessionPath, TAGS } from "./route-parts.ts";
+import { parseCursor, parseTurnId, sequenceAt, sequenceOf } from "./positions.ts";
+import { answers, type Parts, served, SessionPath, TAGS } from "./route-parts.ts";
 import { View } from "./view.ts";
 import { PENDING, readResult } from "./wallet-actions.ts";
 import type { EventPage } from "./wire.ts";
@@ -96,7 +95,10 @@ function start(app: HttpApp, parts: Parts): void {
   app.post(
     "/v1/agent/chat",
     {
-      config: { ...accessOf(parts, { ...CHAT_ACCESS, bodyField: "sessionId" }), parseBody: withSession },
+      config: {
+        ...parts.served.accessOf({ ...CHAT_ACCESS, bodyField: "sessionId" }),
+        parseBody: withSession,
+      },
       bodyLimit: CHAT_BODY_MAX_BYTES,
       schema: {
         operationId: "agentStartTurn",
@@ -114,19 +116,18 @@ function start(app: HttpApp, parts: Parts): void {
       parts.served.assert(named ?? DEFAULT_APP);
       const text = readMessage(message);
       const idempotencyKey = keyOf(request);
+      const place = parseCursor(cursor);
       const conversation = parts.context.conversation(request, { app: named, client: clientId });
       await parts.served.assertOf(conversation);
-      const isProcessing = (await conversation.position())?.isProcessing === true;
-      if (isProcessing && (idempotencyKey === null || !(await conversation.isRepeat(idempotencyKey))))
-        throw busy();
       await conversation.send({
         text,
         rig: model ?? null,
         userState: userState ?? null,
         idempotencyKey,
+        busy: "reject",
       });
       const view = await View.read(conversation).catch(throwAfterCommit);
-      return pageAfter(view, positionIn(view, cursor));
+      return pageAfter(view, place?.incarnation === view.incarnation ? place.n : 0);
     },
   );
 }
@@ -144,16 +145,6 @@ function withSession(bytes: Buffer, { raw }: FastifyRequest): ParsedJson {
   return { ...parsed, value: { ...parsed.value, sessionId: randomUUID() } };
 }
 
-/** The page of a message that was sent has all events if the cursor has expired. */
-function positionIn(view: View, cursor: string | null | undefined): number {
-  try {
-    return parseCursor(view.incarnation, cursor);
-  } catch (error) {
-    if (error instanceof ServiceError) return 0;
-    throw error;
-  }
-}
-
 function keyOf({ raw }: FastifyRequest): string | null {
   const key = raw.headers["idempotency-key"];
   if (key === undefined) return null;
@@ -168,7 +159,7 @@ function poll(app: HttpApp, parts: Parts): void {
   app.get(
     "/v1/agent/chat/:id",
     {
-      config: accessOf(parts, { session: "path", app: "session", scope: "read" }),
+      config: parts.served.accessOf({ session: "path", app: "session", scope: "read" }),
       schema: {
         operationId: "agentPollEvents",
         summary: "Read events of a conversation",
@@ -181,22 +172,24 @@ function poll(app: HttpApp, parts: Parts): void {
     },
     async (request): Promise<EventPage> => {
       const { cursor, wait = "0" } = request.query;
-      const conversation = parts.context.conversation(request);
-      await parts.served.assertOf(conversation);
+      const conversation = await served(parts, request);
+      const place = parseCursor(cursor);
       const view = await View.read(conversation);
-      const after = parseCursor(view.incarnation, cursor);
+      const after = sequenceAt(view.incarnation, place);
       const page = pageAfter(view, after);
       const ms = Math.min(Number(wait), WAIT_MAX);
       if (page.events.length > 0 || ms === 0) return page;
+      const next = new NextEvent(view, after);
       const signal = AbortSignal.timeout(ms);
       await conversation
-        .follow(() => new NextEvent(view, after), { signal })
+        .follow(() => next, { signal })
         .catch((error: unknown) => {
           // The conversation may be gone: reading it shows that.
           if (!(error instanceof ServiceError) || error.code !== "answer_cut_off") throw error;
+          next.isCurrent = false;
         });
-      const now = await View.read(conversation);
-      return pageAfter(now, parseCursor(now.incarnation, cursor));
+      const now = next.isCurrent ? view : await View.read(conversation);
+      return pageAfter(now, sequenceAt(now.incarnation, place));
     },
   );
 }
@@ -206,7 +199,7 @@ function stream(app: HttpApp, parts: Parts): void {
     "/v1/agent/chat/:id/stream",
     {
       exposeHeadRoute: false,
-      config: accessOf(parts, { session: "path", app: "session", scope: "read", streams: true }),
+      config: parts.served.accessOf({ session: "path", app: "session", scope: "read", streams: true }),
       schema: {
         operationId: "agentStreamEvents",
         summary: "Stream events and text of a conversation",
@@ -224,8 +217,9 @@ function stream(app: HttpApp, parts: Parts): void {
       const conversation = parts.context.conversation(request);
       await conversation.stream(reply, async () => {
         await parts.served.assertOf(conversation);
+        const place = parseCursor(cursor);
         const view = await View.read(conversation);
-        return new EventStream(view, parseCursor(view.incarnation, cursor));
+        return new EventStream(view, sequenceAt(view.incarnation, place));
       });
     },
   );
@@ -235,7 +229,7 @@ function interrupt(app: HttpApp, parts: Parts): void {
   app.post(
     "/v1/agent/chat/:id/interrupt",
     {
-      config: accessOf(parts, { session: "path", app: "session", scope: "chat" }),
+      config: parts.served.accessOf({ session: "path", app: "session", scope: "chat" }),
       schema: {
         operationId: "agentInterruptTurn",
         summary: "Stop a turn",
@@ -250,8 +244,7 @@ function interrupt(app: HttpApp, parts: Parts): void {
       },
     },
     async (request) => {
-      const conversation = parts.context.conversation(request);
-      await parts.served.assertOf(conversation);
+      const conversation = await served(parts, request);
       const { incarnation, snapshot } = await View.read(conversation);
       const turn = parseTurnId(incarnation, request.body.turnId);
       if (turn === null || snapshot.messages.every((message) => message.turn !== turn))
@@ -272,7 +265,7 @@ function respond(app: HttpApp, parts: Parts): void {
   app.post(
     "/v1/agent/chat/:id/actions/:action/result",
     {
-      config: accessOf(parts, {
+      config: parts.served.accessOf({
         session: "path",
         app: "session",
         scope: "chat",
@@ -293,8 +286,7 @@ function respond(app: HttpApp, parts: Parts): void {
     async (request) => {
       const { action: id } = request.params;
       const { revision, result } = request.body;
-      const conversation = parts.context.conversation(request);
-      await parts.served.assertOf(conversation);
+      const conversation = await served(parts, request);
       const found = walletActionIn(await View.read(conversation), id);
       if (found === null) throw unknownAction();
       const { action, eventOf } = found;

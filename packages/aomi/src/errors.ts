@@ -16,14 +16,6 @@ export function formatError({ status, detail, code, request_id: requestId }: Pro
   return { contentType: "application/json; charset=utf-8", body: JSON.stringify({ error }) };
 }
 
-export function busy(): ServiceError {
-  return new ServiceError(
-    409,
-    "session_busy",
-    "The assistant is still answering. Wait for the end of the turn, or interrupt it.",
-  );
-}
-
 export function invalidCursor(): InvalidRequest {
   return new InvalidRequest("invalid_cursor", "The cursor is not one of this API. Poll without a cursor.");
 }

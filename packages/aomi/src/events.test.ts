@@ -1,8 +1,9 @@
-import type { Action, Message, Snapshot } from "@colloquy/protocol";
+import type { Message } from "@colloquy/protocol";
 import { describe, expect, it } from "vitest";
 import { eventsAfter, liveMessage, pageAfter, walletActionIn } from "./events.ts";
 import { sequenceOf } from "./positions.ts";
-import { View } from "./view.ts";
+import { viewOf } from "./testing/view-of.ts";
+import type { View } from "./view.ts";
 import type { WalletAction } from "./wallet-actions.ts";
 
 const AT = "2026-11-20T12:00:00.000Z";
@@ -40,24 +41,6 @@ const result = (call_id: string) => ({
   is_error: false,
   duration_ms: 1,
 });
-
-function viewOf(messages: Message[], more: Partial<Snapshot> = {}, actions: readonly Action[] = []): View {
-  const snapshot: Snapshot = {
-    messages,
-    system_events: [],
-    pending_actions: [],
-    title: "Tea",
-    is_processing: true,
-    user_state: null,
-    session_id: "7f8d1f0e-8a54-4c4e-9d27-0b5c3c0b8d11",
-    app: "default",
-    status: "processing",
-    model: "demo/assistant",
-    last_event_id: "life-9",
-    ...more,
-  };
-  return new View(snapshot, actions);
-}
 
 const shown = (view: View) =>
   [...eventsAfter(view, 0)].map((event) => {
@@ -331,7 +314,7 @@ describe("the events of a conversation", () => {
       expect([...eventsAfter(view, sequence)]).toEqual(events.slice(index + 1));
   });
 
-  it("fill pages of 500", () => {
+  it("are split into pages of 500", () => {
     const messages = Array.from({ length: 200 }, (_, index) => [
       user(index + 1),
       agent(index + 1, { content: "Yes.", status: "complete" }),
@@ -346,7 +329,7 @@ describe("the events of a conversation", () => {
 });
 
 describe("a wallet action", () => {
-  it("is found behind an open call, with the number of its final event", () => {
+  it("is found after an open call, with the sequence number of its final event", () => {
     const calls = [call("c0", "running"), call("c1", "running")];
     const open = viewOf([user(1), agent(1, { tool_calls: calls })], {}, [ASKED]);
     expect(shown(open)).not.toContain("action 1");

@@ -1,5 +1,5 @@
-// Derives the events of a conversation. They are final: the derivation stops at the first thing that may still change,
-// so that reading later only appends. Streamed text is not an event (`liveMessage`).
+// Derives the events of a conversation. Events are final: the derivation stops at the first one that may still change,
+// so later reads only append events. Streamed text is not an event (`liveMessage`).
 
 import type { Message, ToolCall } from "@colloquy/protocol";
 import { asText, formatEventId, type MessagePart, messageParts, outcomeOf } from "@colloquy/server/protocol";
@@ -8,20 +8,30 @@ import type { View } from "./view.ts";
 import { asPending, isWalletAction, secondsOf, toAction, type WalletAction } from "./wallet-actions.ts";
 import type { AgentEvent, EventBody, EventPage, LiveMessage } from "./wire.ts";
 
-/** Events of a page. */
+/** Maximum number of events of a page. */
 const PAGE = 500;
 
-/** Returns the page of events after the one with the number `after`. */
+/** Returns the page of events after the sequence number `after`. It may be empty. */
 export function pageAfter(view: View, after: number): EventPage {
-  const events: AgentEvent[] = [];
-  let hasMore = false;
+  for (const page of pagesAfter(view, after)) return page;
+  return pageOf(view, [], after);
+}
+
+/** Returns the pages of events after the sequence number `after`; none without an event. */
+export function* pagesAfter(view: View, after: number): Generator<EventPage> {
+  let events: AgentEvent[] = [];
   for (const event of eventsAfter(view, after)) {
-    hasMore = events.length === PAGE;
-    if (hasMore) break;
+    if (events.length === PAGE) {
+      yield pageOf(view, events, after, true);
+      events = [];
+    }
     events.push(event);
   }
-  const last = events.at(-1)?.sequence ?? after;
-  const cursor = formatEventId(view.incarnation, last);
+  if (events.length > 0) yield pageOf(view, events, after);
+}
+
+function pageOf(view: View, events: AgentEvent[], after: number, hasMore = false): EventPage {
+  const cursor = formatEventId(view.incarnation, events.at(-1)?.sequence ?? after);
   return { session_id: view.snapshot.session_id, cursor, events, has_more: hasMore };
 }
 
@@ -39,7 +49,10 @@ export interface PlacedAction {
   readonly eventOf: (decided: WalletAction) => AgentEvent;
 }
 
-/** Returns a wallet action, also one whose events must wait for others; `null` if there is none with this id. */
+/**
+ * Returns a wallet action, even if its events cannot be derived yet because an earlier one may still change. `null`
+ * if there is none with this id.
+ */
 export function walletActionIn(view: View, id: string): PlacedAction | null {
   for (const turn of turnsFrom(view, 0)) {
     const found = turn.walletAction(id);
@@ -63,8 +76,8 @@ function* turnsFrom(view: View, first: number): Generator<Turn> {
 }
 
 /**
- * Returns the end of the conversation, with all messages of the turns from `first` on: a turn begins with its own
- * message, and these are in the order of their turns.
+ * Returns the messages from the start of turn `first` to the end. A turn starts with its user message, and those are
+ * in the order of their turns.
  */
 function messagesFrom(messages: readonly Message[], first: number): readonly Message[] {
   const start = messages.findLastIndex(
@@ -73,15 +86,15 @@ function messagesFrom(messages: readonly Message[], first: number): readonly Mes
   return messages.slice(Math.max(0, start));
 }
 
-/** The text in progress, unread: most of its changes are not sent. */
+/** Key and length of the text in progress. Its content is read only when it is sent, which is not after each change. */
 export interface LiveText {
-  /** Differs between texts. */
+  /** Identifies the text: each text of an answer has its own key. */
   readonly key: string;
   /** Includes the blank line before the text. */
   readonly length: number;
 }
 
-/** Returns the measures of the text in progress; `null` if no answer is in progress. */
+/** Returns key and length of the text in progress; `null` if no answer is in progress. */
 export function liveText(view: View): LiveText | null {
   const answer = answerInProgress(view);
   if (answer === null) return null;
@@ -123,7 +136,7 @@ interface TurnPart {
   readonly message: Message;
   /** Number of the part in its turn. */
   readonly part: number;
-  /** A text or a call of an answer; `null` for a message that steers. */
+  /** A text or a call of an answer; `null` for a steering message. */
   readonly item: MessagePart | null;
   /** Index of the item in its answer. */
   readonly index: number;
@@ -134,7 +147,7 @@ class Turn {
   readonly #view: View;
   readonly #number: number;
   readonly #messages: readonly Message[];
-  /** True if what the turn lacks may still come. */
+  /** True if the missing answer, or the reason of a failure, may still come. */
   readonly #mayProceed: boolean;
   /** True once all events of the turn were derived. */
   isOver = false;
@@ -173,7 +186,7 @@ class Turn {
     return null;
   }
 
-  /** Returns what follows the first message, up to the end of an answer in progress. */
+  /** Returns the parts after the first message, up to the end of an answer in progress. */
   *#parts(): Generator<TurnPart> {
     let part = 1;
     for (const message of this.#messages) {

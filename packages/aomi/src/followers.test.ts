@@ -3,9 +3,8 @@ import { describe, expect, it, vi } from "vitest";
 import { pageAfter } from "./events.ts";
 import { EventStream, NextEvent } from "./followers.ts";
 import { END, sequenceOf } from "./positions.ts";
-import { View } from "./view.ts";
+import { SESSION, viewOf as processing } from "./testing/view-of.ts";
 
-const SESSION = "7f8d1f0e-8a54-4c4e-9d27-0b5c3c0b8d11";
 const ANSWER = "0b9f6f0e-6c1d-4b57-9a53-0f6c1c7d2a11";
 const AT = "2026-11-20T12:00:00.000Z";
 
@@ -21,23 +20,8 @@ const message = (turn: number, more: Partial<Message> = {}): Message => ({
 const answer = (turn: number, more: Partial<Message> = {}): Message =>
   message(turn, { sender: "agent", content: "", id: ANSWER, status: "streaming", ...more });
 
-function viewOf(messages: Message[] = [message(1), answer(1)], more: Partial<Snapshot> = {}): View {
-  const snapshot: Snapshot = {
-    messages,
-    system_events: [],
-    pending_actions: [],
-    title: "Tea",
-    is_processing: true,
-    user_state: null,
-    session_id: SESSION,
-    app: "default",
-    status: "processing",
-    model: "demo/assistant",
-    last_event_id: "life-3",
-    ...more,
-  };
-  return new View(snapshot, []);
-}
+const viewOf = (messages = [message(1), answer(1)], more: Partial<Snapshot> = {}) =>
+  processing(messages, { last_event_id: "life-3", ...more });
 const delta = (offset: number, text: string, message_id = ANSWER): UpdateEvent => ({
   session_id: SESSION,
   type: "message_delta",

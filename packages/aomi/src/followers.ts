@@ -2,7 +2,7 @@
 
 import type { UpdateEvent } from "@colloquy/protocol";
 import type { StreamFollower } from "@colloquy/server/protocol";
-import { eventsAfter, liveMessage, liveText, pageAfter } from "./events.ts";
+import { eventsAfter, liveMessage, liveText, pageAfter, pagesAfter } from "./events.ts";
 import { mayAddEvents, type View } from "./view.ts";
 
 /** Streams pages of events, and the text in progress. */
@@ -27,8 +27,9 @@ export class EventStream implements StreamFollower {
   }
 
   begin(): string {
-    // The first page may be empty: clients take it as the state of the conversation.
-    return this.#page() + this.#pages() + this.#text();
+    // Clients take the first page, even if it is empty, as the state of the conversation.
+    const pages = this.#pages() || frame("page", pageAfter(this.#view, this.#sequence));
+    return pages + this.#text();
   }
 
   encode(event: UpdateEvent): string {
@@ -41,14 +42,11 @@ export class EventStream implements StreamFollower {
 
   #pages(): string {
     let text = "";
-    while (hasNew(this.#view, this.#sequence)) text += this.#page();
+    for (const page of pagesAfter(this.#view, this.#sequence)) {
+      this.#sequence = page.events.at(-1)?.sequence ?? this.#sequence;
+      text += frame("page", page);
+    }
     return text;
-  }
-
-  #page(): string {
-    const page = pageAfter(this.#view, this.#sequence);
-    this.#sequence = page.events.at(-1)?.sequence ?? this.#sequence;
-    return frame("page", page);
   }
 
   /** Each frame has the whole text, so that frames become rarer as it grows. */
@@ -68,7 +66,9 @@ export class NextEvent implements StreamFollower {
   readonly after: string;
   readonly #view: View;
   readonly #sequence: number;
-  #isOver = false;
+  /** False if the conversation must be read again. */
+  isCurrent = true;
+  #hasNew = false;
 
   constructor(view: View, sequence: number) {
     this.#view = view;
@@ -77,18 +77,17 @@ export class NextEvent implements StreamFollower {
   }
 
   get isOver(): boolean {
-    return this.#isOver;
+    return this.#hasNew || !this.isCurrent;
   }
 
   encode(event: UpdateEvent): string {
-    if (event.type === "message_delta") return "";
-    this.#isOver ||= !this.#view.apply(event) || (mayAddEvents(event) && hasNew(this.#view, this.#sequence));
+    // Events have only complete texts.
+    if (event.type === "message_delta" || this.isOver) return "";
+    this.isCurrent = this.#view.apply(event);
+    if (this.isCurrent && mayAddEvents(event))
+      this.#hasNew = eventsAfter(this.#view, this.#sequence).next().done !== true;
     return "";
   }
-}
-
-function hasNew(view: View, after: number): boolean {
-  return eventsAfter(view, after).next().done !== true;
 }
 
 function frame(event: string, data: object): string {

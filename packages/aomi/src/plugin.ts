@@ -1,7 +1,7 @@
 // The agent API of `@aomi-labs/client` (`/v1/agent`). It is stateless: a page of events is derived from the stored
 // conversation, with the same ids in the same order each time, so any node can serve any request.
 
-import { defineProtocol, NotFound, ServedApps, servedAppsField } from "@colloquy/server/protocol";
+import { appNotServed, defineProtocol, ServedApps, servedAppsField } from "@colloquy/server/protocol";
 import { z } from "zod";
 import { chatRoutes } from "./chat-routes.ts";
 import { formatError } from "./errors.ts";
@@ -15,7 +15,7 @@ export const aomi = defineProtocol({
   description: "The agent API of `@aomi-labs/client`: pages of events, actions and sessions.",
   settings: Settings,
   create({ apps }, context) {
-    const served = new ServedApps(apps, context, notServed);
+    const served = new ServedApps(apps, context, appNotServed("The agent API", "aomi"));
     const parts = { context, served };
     return {
       formatError,
@@ -27,10 +27,3 @@ export const aomi = defineProtocol({
     };
   },
 });
-
-function notServed(app: string): NotFound {
-  return new NotFound(
-    "app_not_served",
-    `The agent API does not serve this App. "protocols": { "aomi": { "apps": [${JSON.stringify(app)}] } } in the configuration file adds it.`,
-  );
-}

@@ -1,21 +1,21 @@
-// Numbers of events. Each event has a fixed place in its turn: what is missing when a conversation is read again, such
-// as an action that is no longer stored, leaves a gap, and the others keep their numbers.
+// Sequence numbers of events: turn, part and slot. They are fixed, so an event that can no longer be derived, such as
+// that of a deleted action, leaves a gap, and the other events keep their numbers.
 
 import { formatEventId, parseEventId } from "@colloquy/server/protocol";
 import { cursorExpired, invalidCursor } from "./errors.ts";
 
-/** Events of a part, such as a text or a call. */
+/** Maximum number of events of a part, which is a text, a call or a steering message. */
 const SLOTS = 8;
 const PARTS = 2 ** 21;
 const TURN = PARTS * SLOTS;
-/** The part with the end of a turn. */
+/** Number of the part for the events that end a turn. */
 export const END = PARTS - 1;
 
 export function sequenceOf(turn: number, part: number, slot: number): number {
   return turn * TURN + part * SLOTS + slot;
 }
 
-/** Returns the turn of an event's number. */
+/** Returns the turn of the event with this sequence number. */
 export function turnAt(sequence: number): number {
   return Math.floor(sequence / TURN);
 }
@@ -34,11 +34,19 @@ export function parseTurnId(incarnation: string, id: string): number | null {
   return parsed?.incarnation === incarnation ? parsed.n : null;
 }
 
-/** Returns the number of the last event before the cursor; 0 without a cursor. */
-export function parseCursor(incarnation: string, cursor: string | null | undefined): number {
-  if (cursor === null || cursor === undefined || cursor === "") return 0;
-  const parsed = parseEventId(cursor);
-  if (parsed === null) throw invalidCursor();
-  if (parsed.incarnation !== incarnation) throw cursorExpired();
-  return parsed.n;
+type Place = NonNullable<ReturnType<typeof parseEventId>>;
+
+/** Returns the conversation and the sequence number of a cursor; `null` without one. */
+export function parseCursor(cursor: string | null | undefined): Place | null {
+  if (cursor === null || cursor === undefined || cursor === "") return null;
+  const place = parseEventId(cursor);
+  if (place === null) throw invalidCursor();
+  return place;
+}
+
+/** Returns the sequence number of the last event before the cursor; 0 without a cursor. */
+export function sequenceAt(incarnation: string, place: Place | null): number {
+  if (place === null) return 0;
+  if (place.incarnation !== incarnation) throw cursorExpired();
+  return place.n;
 }

@@ -2,8 +2,9 @@
 
 import { SessionId } from "@colloquy/protocol";
 import {
-  type AppAccess,
+  type FastifyRequest,
   type ProtocolContext,
+  type ProtocolConversation,
   type RefusalSchema,
   refusalsAs,
   type ServedApps,
@@ -18,9 +19,11 @@ export interface Parts {
   readonly served: ServedApps;
 }
 
-/** Returns the configuration of a route that also accepts keys and tokens as `Authorization: Bearer`. */
-export function accessOf({ served }: Parts, access: AppAccess): { readonly access: AppAccess } {
-  return { access: { ...served.credentials, ...access } };
+/** Returns the conversation of the request. Throws the refusal if its App is not served. */
+export async function served(parts: Parts, request: FastifyRequest): Promise<ProtocolConversation> {
+  const conversation = parts.context.conversation(request);
+  await parts.served.assertOf(conversation);
+  return conversation;
 }
 
 const AgentError = z.object({

@@ -1,16 +1,9 @@
 // Routes of `/v1/agent/sessions`: list, read, rename, archive and delete conversations.
 
 import type { Thread } from "@colloquy/protocol";
-import {
-  type FastifyRequest,
-  HEADERS,
-  type HttpApp,
-  optional,
-  type ProtocolConversation,
-  Title,
-} from "@colloquy/server/protocol";
+import { HEADERS, type HttpApp, optional, Title } from "@colloquy/server/protocol";
 import { z } from "zod";
-import { accessOf, answers, type Parts, SessionPath, TAGS } from "./route-parts.ts";
+import { answers, type Parts, served, SessionPath, TAGS } from "./route-parts.ts";
 import { secondsOf } from "./wallet-actions.ts";
 
 const [PAGE, PAGE_MAX] = [50, 100];
@@ -40,7 +33,7 @@ export function sessionRoutes(app: HttpApp, parts: Parts): void {
   app.get(
     "/v1/agent/sessions",
     {
-      config: accessOf(parts, { session: "none", app: "opened", scope: "read" }),
+      config: parts.served.accessOf({ session: "none", app: "opened", scope: "read" }),
       schema: {
         operationId: "agentListSessions",
         summary: "List the sessions of the signed-in user",
@@ -64,7 +57,7 @@ export function sessionRoutes(app: HttpApp, parts: Parts): void {
   app.get(
     "/v1/agent/sessions/:id",
     {
-      config: accessOf(parts, { session: "path", app: "session", scope: "read" }),
+      config: parts.served.accessOf({ session: "path", app: "session", scope: "read" }),
       schema: {
         ...schema,
         operationId: "agentGetSession",
@@ -77,7 +70,7 @@ export function sessionRoutes(app: HttpApp, parts: Parts): void {
   app.patch(
     "/v1/agent/sessions/:id",
     {
-      config: accessOf(parts, { session: "path", app: "session", scope: "chat" }),
+      config: parts.served.accessOf({ session: "path", app: "session", scope: "chat" }),
       schema: {
         ...schema,
         operationId: "agentUpdateSession",
@@ -97,7 +90,7 @@ export function sessionRoutes(app: HttpApp, parts: Parts): void {
   app.delete(
     "/v1/agent/sessions/:id",
     {
-      config: accessOf(parts, { session: "path", app: "session", scope: "chat" }),
+      config: parts.served.accessOf({ session: "path", app: "session", scope: "chat" }),
       schema: {
         ...schema,
         operationId: "agentDeleteSession",
@@ -110,13 +103,6 @@ export function sessionRoutes(app: HttpApp, parts: Parts): void {
       return reply.code(204).send();
     },
   );
-}
-
-/** Returns the conversation of the request. Throws the refusal if its App is not served. */
-async function served(parts: Parts, request: FastifyRequest): Promise<ProtocolConversation> {
-  const conversation = parts.context.conversation(request);
-  await parts.served.assertOf(conversation);
-  return conversation;
 }
 
 function toSession({ session_id: id, title, updated_at: at, is_archived: archived }: Thread) {

@@ -1,4 +1,4 @@
-// A conversation as it is derived into events: its snapshot, kept up to date, and its wallet actions.
+// The state from which events are derived: a conversation's snapshot, which events keep up to date, and its actions.
 
 import { fold } from "@colloquy/client";
 import type {
@@ -12,7 +12,7 @@ import type {
 import type { ProtocolConversation } from "@colloquy/server/protocol";
 import { incarnationOf } from "./positions.ts";
 
-/** Updates that add no events to those of the conversation. */
+/** Updates from which no event of the agent API is derived. */
 const INERT: ReadonlySet<UpdateEvent["type"]> = new Set([
   "message_delta",
   "reasoning_delta",
@@ -31,7 +31,7 @@ export class View {
   readonly #actions = new Map<string, Action>();
   /** Ids of actions by the id of their call. */
   readonly #byCall = new Map<string, Set<string>>();
-  /** True after a new message: its answer, or the state, may be the next update of the same transaction. */
+  /** True after a new message: its answer may follow in the same transaction, before the state changes. */
   #isAnswerNext = false;
 
   constructor(snapshot: Snapshot, actions: readonly Action[]) {
@@ -41,7 +41,8 @@ export class View {
 
   static async read(conversation: Pick<ProtocolConversation, "snapshot" | "actions">): Promise<View> {
     const snapshot = await conversation.snapshot();
-    // Most conversations have none. A call that was interrupted may have had one.
+    // Saves the second read for most conversations: only calls with a decision, and calls that were interrupted while
+    // they waited, have actions.
     const hasActions =
       snapshot.pending_actions.length > 0 ||
       snapshot.messages.some(({ tool_calls: calls = [] }) =>
@@ -58,7 +59,7 @@ export class View {
     return incarnationOf(this.#snapshot);
   }
 
-  /** True if the newest turn may still get an answer, or the reason of its failure. */
+  /** True if the newest turn may still begin its answer, or report why it failed. */
   get mayProceed(): boolean {
     return this.#snapshot.is_processing || this.#isAnswerNext;
   }
@@ -93,7 +94,7 @@ export class View {
     this.#byCall.set(action.call_id, ids.add(action.id));
   }
 
-  /** Returns the action of a call; `null` if it has none, or if it is no longer stored. */
+  /** Returns the action of a call; `null` if the call has none, or if its action is no longer stored. */
   actionOf(message: Message, callId: string): Action | null {
     const ids = this.#byCall.get(callId);
     if (ids === undefined) return null;

@@ -1,4 +1,4 @@
-// Wallet requests as actions of the agent API. It has no form for other decisions.
+// Converts wallet requests to actions of the agent API, which has no other kinds of decisions.
 
 import type { Action, PendingAction, Snapshot } from "@colloquy/protocol";
 import { isActionResult } from "@colloquy/protocol/action-results";
@@ -14,7 +14,7 @@ import type { ActionBody, ActionResult } from "./wire.ts";
 export type WalletAction = Extract<Action, { kind: "wallet_transaction" | "wallet_signature" }>;
 type Answer = Parameters<ProtocolConversation["decide"]>[1];
 
-/** Revision of an action that waits for its result; the next one has the outcome. */
+/** Revision of an action that waits for its result. The next revision has the result. */
 export const PENDING = 1;
 /** Id of the only transaction or signature of an action. */
 const LEG = "1";
@@ -34,12 +34,12 @@ export function isWalletAction<Kind extends PendingAction>(
   return action.kind === "wallet_transaction" || action.kind === "wallet_signature";
 }
 
-/** Returns the action as it was while it waited. */
+/** Returns the action in its state before the decision. */
 export function asPending(action: WalletAction): WalletAction {
   return { ...action, status: "pending", result: null, resolved_at: null };
 }
 
-/** `state` is that of the user while the action is pending, and `null` afterwards. */
+/** `state` is the user's state while the action is pending, and `null` after the decision. */
 export function toAction(action: WalletAction, label: string, state: Snapshot["user_state"]): ActionBody {
   return {
     type: "action",

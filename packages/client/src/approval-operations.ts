@@ -1,4 +1,4 @@
-import type { Abortable, Transport } from "./transport.ts";
+import { nextCursor, type Abortable, type Transport } from "./transport.ts";
 import type { ApproverAction } from "./wire.ts";
 
 /** A page of pending actions for an approver, oldest first. */
@@ -34,8 +34,7 @@ export function approvalOperations(transport: Transport, app: string | undefined
       const query = { status: "pending", app, limit, cursor };
       const request = { path: "/api/actions", query, field: "length", repeatable: true, signal };
       const answer = await transport.required<readonly ApproverAction[]>(request);
-      const next = /[?&]cursor=([^&>]+)[^>]*>;\s*rel="next"/.exec(answer.headers.get("link") ?? "")?.[1];
-      return { actions: answer.body, next: next === undefined ? null : decodeURIComponent(next) };
+      return { actions: answer.body, next: nextCursor(answer) };
     },
 
     /**

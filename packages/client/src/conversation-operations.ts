@@ -82,7 +82,8 @@ export type Decision =
       readonly decision: "approve";
       /** The claim of a call of a client tool. */
       readonly claim: string;
-      readonly result: { output: unknown } | { error: string };
+      /** `attachments`: ids of files from `uploadFile`, for the model and the conversation. */
+      readonly result: { output: unknown; attachments?: readonly string[] | undefined } | { error: string };
     }
   | { readonly decision: "deny"; readonly claim?: string | undefined };
 

@@ -48,7 +48,7 @@ async function send(
   request.withCredentials = credentials === "include";
   new Headers(headers).forEach((value, name) => request.setRequestHeader(name, value));
   const report = ({ loaded, total }: Progress): void => {
-    // Empty files have no fraction.
+    // The sent fraction of an empty file is undefined.
     if (total > 0) onProgress({ sent: loaded, total });
   };
   for (const type of ["loadstart", "progress", "load"]) request.upload.addEventListener(type, report);
@@ -62,7 +62,7 @@ async function send(
     for (const type of ["error", "abort"]) request.addEventListener(type, () => resolve(false));
     request.send(body);
   });
-  // As with `fetch`, the status of an error is known even if its body is cut off.
+  // Like `fetch`, report the status of an error even if its body is incomplete.
   if (!isComplete && status < 400) throw new TypeError("The request failed.");
   return new Response((isComplete && request.responseText) || null, { status, headers: headersOf(lines) });
 }

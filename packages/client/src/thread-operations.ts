@@ -1,7 +1,7 @@
 // Sessions as threads: create, list, rename, pin, fork, claim, delete.
 
 import { randomId } from "./random-id.ts";
-import type { Abortable, Transport } from "./transport.ts";
+import { nextCursor, type Abortable, type Transport } from "./transport.ts";
 import type { Feedback, PersistedMessage, SearchPage, Thread } from "./wire.ts";
 
 export interface ThreadPage {
@@ -77,8 +77,7 @@ function listing(transport: Transport) {
         repeatable: true,
         signal,
       });
-      const next = /[?&]cursor=([^&>]+)[^>]*>;\s*rel="next"/.exec(answer.headers.get("link") ?? "")?.[1];
-      return { threads: answer.body, next: next === undefined ? null : decodeURIComponent(next) };
+      return { threads: answer.body, next: nextCursor(answer) };
     },
 
     /**

@@ -3,11 +3,12 @@
 
 import { ColloquyError, isTransient } from "./colloquy-error.ts";
 import type { Decision } from "./conversation-operations.ts";
+import type { UploadOptions } from "./file-operations.ts";
 import { beforeAbort, linkedAbort, throwIfAborted, type LinkedAbort } from "./linked-abort.ts";
 import type { Operations } from "./operations.ts";
 import { randomId } from "./random-id.ts";
 import { backoff, pause, type Timer, type Timing } from "./timing.ts";
-import type { PendingAction } from "./wire.ts";
+import type { Attachment, PendingAction } from "./wire.ts";
 
 export type ClientToolAction = Extract<PendingAction, { kind: "client_tool" }>;
 
@@ -19,6 +20,8 @@ export interface ToolRun {
    * handler is removed. The result of a removed handler is still reported to the service.
    */
   readonly signal: AbortSignal;
+  /** Uploads a file as a part of the result, which may have ten. A failed call has no files. */
+  attach(file: Blob, options?: Pick<UploadOptions, "name">): Promise<Attachment>;
 }
 
 /**
@@ -117,7 +120,9 @@ export class ToolRunner {
         this.#operations.claimAction(this.#sessionId, action.id, { signal: over.signal, idempotencyKey }),
       );
       void this.#renew(action, claim, run);
-      const result = await beforeAbort(over.signal, () => this.#resultOf(action, handler.signal));
+      const result = await beforeAbort(over.signal, () =>
+        this.#resultOf(action, handler.signal, over.signal),
+      );
       await this.#report(action, claim, result, over.signal);
     } catch (error) {
       // Rejected claims and ended calls are expected. Rethrow only bugs.
@@ -159,13 +164,27 @@ export class ToolRunner {
     release();
   }
 
-  async #resultOf(action: ClientToolAction, signal: AbortSignal): Promise<Result> {
+  /** The result of a handler whose `signal` is aborted still counts, with its files, until the call is `over`. */
+  async #resultOf(action: ClientToolAction, signal: AbortSignal, over: AbortSignal): Promise<Result> {
     try {
       throwIfAborted(signal);
-      const run: ToolRun = { sessionId: this.#sessionId, action, signal };
+      let attachments: string[] | undefined;
+      const run: ToolRun = {
+        sessionId: this.#sessionId,
+        action,
+        signal,
+        attach: async (file, options) => {
+          const attached = await this.#operations.uploadFile(this.#sessionId, file, {
+            ...options,
+            signal: over,
+          });
+          (attachments ??= []).push(attached.id);
+          return attached;
+        },
+      };
       const output = await this.#handlers[action.tool]?.(action.request.input, run);
       // `undefined` becomes `null`. Throws if the output cannot be serialized as JSON.
-      return { output: JSON.parse(JSON.stringify(output) ?? "null") as unknown };
+      return { output: JSON.parse(JSON.stringify(output) ?? "null") as unknown, attachments };
     } catch (error) {
       return { error: errorText(error) };
     }

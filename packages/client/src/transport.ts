@@ -302,6 +302,12 @@ async function readJson<Body>(response: Response, field: string | undefined): Pr
   return body as Body;
 }
 
+/** Returns the cursor of the next page from the header `Link` (RFC 8288); `null` on the last page. */
+export function nextCursor({ headers }: ApiResponse<unknown>): string | null {
+  const next = /[?&]cursor=([^&>]+)[^>]*>;\s*rel="next"/.exec(headers.get("link") ?? "")?.[1];
+  return next === undefined ? null : decodeURIComponent(next);
+}
+
 /** Avoids `URLSearchParams`, which React Native implements only partially. */
 function queryText(query: NonNullable<Request["query"]>): string {
   const pairs = Object.entries(query).flatMap(([name, value]) =>

@@ -5,7 +5,7 @@ import { createServer, request, type IncomingMessage, type Server, type ServerRe
 
 /**
  * `refuse`: breaks the connection before forwarding the request. `lose`: lets the service do its work, then
- * breaks the connection before the answer. `swallow`: drops the answer silently. A number: resets the
+ * breaks the connection before the answer. `swallow`: drops the answer silently. A number: closes the
  * connection after so many bytes of the answer's body. `collects`: passes the body on in blocks of so many bytes,
  * which a test may change. `holds`: reads the request's body once the promise resolves. Otherwise an answer of the
  * proxy's own.
@@ -111,8 +111,8 @@ export class FaultProxy {
         answer.on("data", (bytes: Buffer) => {
           const through = bytes.subarray(0, left);
           left -= through.length;
-          // A reset discards unsent bytes, so wait until they are sent.
-          response.write(through, () => left === 0 && response.socket?.resetAndDestroy());
+          // Not a reset, which discards bytes that the client has received but not read.
+          response.write(through, () => left === 0 && response.socket?.end());
         });
         answer.on("end", () => response.end()).on("error", () => response.destroy());
       },

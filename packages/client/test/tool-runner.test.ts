@@ -86,6 +86,28 @@ describe("a call of a client tool", () => {
     expect([claims(), decisions()]).toEqual([1, 1]);
   });
 
+  it("has the files that its handler attaches", async () => {
+    await begun();
+    const file = new File(["green tea"], "seen.txt", { type: "text/plain" });
+    const { id } = await started[0]!.run.attach(file);
+    const named = await started[0]!.run.attach(new Blob(["black tea"], { type: "text/plain" }), {
+      name: "b.txt",
+    });
+    started[0]!.finish("seen");
+    expect(await told()).toContain("green tea");
+    await served.until(() => session.getSnapshot()?.is_processing === false);
+    const { messages } = await served.direct.getState(session.id);
+    expect(messages[1]?.tool_results).toMatchObject([
+      {
+        output: "seen",
+        attachments: [
+          { id, name: "seen.txt" },
+          { id: named.id, name: "b.txt" },
+        ],
+      },
+    ]);
+  });
+
   it("runs if it was pending before the client started", async () => {
     await call();
     session.runTools(tools);
@@ -240,8 +262,10 @@ describe("a client that stops its tools", () => {
     expect(started[0]!.run.signal.aborted).toBe(true);
     await served.clock.advance(15_000);
     expect(claims()).toBe(1);
+    const seen = new Blob(["green tea"], { type: "text/plain" });
+    await started[0]!.run.attach(seen, { name: "seen.txt" });
     started[0]!.finish("Tea");
-    expect(await told()).toContain("Tea");
+    expect(await told()).toContain("green tea");
   });
 
   it("reports an error for a call that it has claimed and not run yet", async () => {

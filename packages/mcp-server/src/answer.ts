@@ -1,13 +1,17 @@
 // Waits for answers and reads them.
 
-import type { Message, PendingAction, Snapshot, UpdateEvent } from "@colloquy/protocol";
+import type { Message, PendingAction, UpdateEvent } from "@colloquy/protocol";
 import {
   NotFound,
   type ProtocolConversation,
+  type SentMessage,
   ServiceError,
+  type Start,
+  startOfSent,
   type StreamFollower,
   TurnFold,
 } from "@colloquy/server/protocol";
+import { filesOf, type LinkedFile } from "./files.ts";
 import type { Progress } from "./progress.ts";
 
 interface Wait {
@@ -16,27 +20,37 @@ interface Wait {
   readonly progress: Progress;
 }
 
+/** A turn to wait for. */
+export interface StartedTurn {
+  readonly turn: number;
+  /** State of the turn to follow it from; `null` to read it. */
+  readonly start: Start | null;
+}
+
+/** Converts the result of `send`. */
+export function turnOf(sent: SentMessage): StartedTurn {
+  return { turn: sent.turn, start: startOfSent(sent) };
+}
+
 /**
- * Calls `start`, which returns the number of a turn, and waits until the turn ends or an action is pending. Returns
- * the number. If the time limit passes or the service stops, returns it earlier, and the turn continues.
+ * Calls `begin`, which returns a turn, and waits until the turn ends or an action is pending. Returns the turn's
+ * number. If the time limit passes or the service stops, returns it earlier, and the turn continues.
  */
 export async function waitForTurn(
   conversation: ProtocolConversation,
-  start: () => Promise<number>,
+  begin: () => Promise<StartedTurn>,
   { seconds, progress }: Wait,
 ): Promise<number> {
-  if (seconds === 0) return await start();
+  if (seconds === 0) return (await begin()).turn;
   let turn: number | null = null;
-  const begin = async (): Promise<TurnFollower> => {
-    turn = await start();
+  const follow = async (): Promise<TurnFollower> => {
+    const started = await begin();
+    ({ turn } = started);
     progress.begin(`session_id: ${conversation.id}`);
-    const snapshot = await conversation.snapshot();
-    // Read after the snapshot: a turn that ends in between is then over here.
-    const read = await conversation.turn(turn, snapshot);
-    return new TurnFollower(snapshot, { turn, isOver: read === null || read.endedAt !== null, progress });
+    return new TurnFollower(started.start ?? (await readStart(conversation, turn)), progress);
   };
   try {
-    await conversation.follow(begin, { signal: AbortSignal.timeout(seconds * 1000) });
+    await conversation.follow(follow, { signal: AbortSignal.timeout(seconds * 1000) });
   } catch (error) {
     const isCutOff = error instanceof ServiceError && error.code === "answer_cut_off";
     if (turn === null || !isCutOff) throw error;
@@ -47,33 +61,32 @@ export async function waitForTurn(
   return turn;
 }
 
-interface FollowedTurn {
-  readonly turn: number;
-  readonly isOver: boolean;
-  readonly progress: Progress;
+async function readStart(conversation: ProtocolConversation, turn: number): Promise<Start> {
+  const snapshot = await conversation.snapshot();
+  // Read after the snapshot: a turn that ends in between is then over here.
+  const read = await conversation.turn(turn, snapshot);
+  const { messages: answers, pending_actions: pendingActions, last_event_id: lastEventId } = snapshot;
+  const isOpen = read !== null && read.endedAt === null;
+  return { state: { turn, answers, pendingActions, isOpen, failure: null }, lastEventId };
 }
 
 /** Follows a session until a turn ends or an action is pending, and passes its text to `progress`. */
 class TurnFollower implements StreamFollower {
   readonly after: string;
   readonly #turn: TurnFold;
-  readonly #isOver: boolean;
+  readonly #isOpen: boolean;
   readonly #progress: Progress;
 
-  constructor(
-    { messages, pending_actions: pendingActions, last_event_id }: Snapshot,
-    { turn, isOver, progress }: FollowedTurn,
-  ) {
-    this.after = last_event_id;
-    this.#isOver = isOver;
+  constructor({ state, lastEventId }: Start, progress: Progress) {
+    this.after = lastEventId;
+    this.#isOpen = state.isOpen;
     this.#progress = progress;
-    this.#turn = new TurnFold({ turn, answers: [], pendingActions, failure: null });
-    for (const message of messages) this.#turn.addMessage(message);
+    this.#turn = new TurnFold(state);
     this.#report();
   }
 
   get isOver(): boolean {
-    return this.#isOver || this.#turn.end !== null || this.#turn.pendingActions.length > 0;
+    return !this.#isOpen || this.#turn.end !== null || this.#turn.pendingActions.length > 0;
   }
 
   encode(event: UpdateEvent): string {
@@ -92,6 +105,8 @@ export interface TurnAnswer {
   readonly userMessage: Message;
   readonly status: "queued" | "running" | "waiting" | "complete" | "interrupted" | "failed";
   readonly text: string;
+  /** Files of the results, oldest first. */
+  readonly files: readonly LinkedFile[];
   readonly pending: readonly PendingAction[];
   /** Why the turn failed; `null` if it has not failed. */
   readonly failure: { readonly code: string; readonly reason: string | null } | null;
@@ -111,6 +126,7 @@ export async function readAnswer(conversation: ProtocolConversation, number: num
     userMessage: user,
     status: state,
     text: answer?.content ?? "",
+    files: answer === null ? [] : filesOf(answer, conversation.id),
     pending: snapshot.pending_actions,
     failure: failure === null ? null : { code: failure, reason },
   };

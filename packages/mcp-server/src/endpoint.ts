@@ -132,7 +132,9 @@ function withoutNulls(message: JsonObject): JsonObject {
 /** Returns a request for the SDK that aborts when the client disconnects. */
 function webRequest({ raw }: FastifyRequest, reply: FastifyReply, message: JsonObject): Request {
   const gone = new AbortController();
-  reply.raw.once("close", () => gone.abort());
+  reply.raw.once("close", () => {
+    if (!reply.raw.writableFinished) gone.abort();
+  });
   const headers = new Headers({
     "content-type": "application/json",
     // Some clients omit a type that the specification requires. `Call.acceptsStream` has the sent value.

@@ -1,6 +1,6 @@
 // Defines the tools. Their schemas avoid formats, patterns and unions, which some model providers reject.
 
-import type { PendingAction, Snapshot } from "@colloquy/protocol";
+import type { Message, PendingAction, Snapshot } from "@colloquy/protocol";
 import { parseSessionId } from "@colloquy/protocol";
 import {
   InvalidRequest,
@@ -16,8 +16,9 @@ import type {
   StandardSchemaWithJSON,
 } from "@modelcontextprotocol/server";
 import { z } from "zod";
-import { readAnswer, type TurnAnswer, waitForTurn } from "./answer.ts";
+import { readAnswer, type StartedTurn, type TurnAnswer, turnOf, waitForTurn } from "./answer.ts";
 import { assertOfApp, listThreads } from "./conversations.ts";
+import { FILES_MAX, filesOf, lineOf, LinkedFile, linksFor } from "./files.ts";
 import { portable } from "./portable-schema.ts";
 import { Progress } from "./progress.ts";
 import type { Call } from "./call.ts";
@@ -70,12 +71,20 @@ const PendingActions = z
   )
   .describe("Actions that wait for a person, oldest first");
 
+const Files = z
+  .array(LinkedFile)
+  .optional()
+  .describe(`Files, oldest first: the newest ${FILES_MAX} of the result. To get their content, read the uri`);
+
 const Answer = z.object({
   session_id: z.string(),
   message_id: z.string().describe("Id of the user's message"),
   status: Status,
   text: z.string().describe("Text of the answer so far"),
-  is_cut: z.boolean().describe("True if text was truncated. The resource of the conversation has all of it"),
+  is_cut: z
+    .boolean()
+    .describe("True if text or files were truncated. The resource of the conversation has all of them"),
+  files: Files,
   pending_actions: PendingActions,
   error: z.object({ code: z.string(), message: z.string() }).optional().describe("Why the answer failed"),
 });
@@ -92,6 +101,7 @@ const Conversation = z.object({
       status: z.string(),
       created_at: z.string(),
       tools: z.array(z.string()).describe("Names of the called tools"),
+      files: Files,
     }),
   ),
   has_earlier: z
@@ -140,11 +150,11 @@ const START = tool({
   hints: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: true },
   async run(call, { message, session_id: id, wait_seconds: seconds }, progress) {
     if (id !== undefined) assertNames(call, id);
-    const start = async (): Promise<number> => {
+    const begin = async (): Promise<StartedTurn> => {
       const idempotencyKey = id === undefined ? null : FIRST_MESSAGE;
-      return (await call.conversation.send({ text: readMessage(message), idempotencyKey })).turn;
+      return turnOf(await call.conversation.send({ text: readMessage(message), idempotencyKey }));
     };
-    return await answered(call, start, { seconds, progress });
+    return await answered(call, begin, { seconds, progress });
   },
 });
 
@@ -168,12 +178,12 @@ const SEND = tool({
   async run(call, { session_id: id, message, message_id: messageId, wait_seconds: seconds }, progress) {
     assertNames(call, id);
     if (messageId !== undefined && parseSessionId(messageId) === null) throw notAnId("message_id");
-    const start = async (): Promise<number> => {
+    const begin = async (): Promise<StartedTurn> => {
       const text = readMessage(message);
       await assertExists(call);
-      return (await call.conversation.send({ text, ...(messageId !== undefined && { messageId }) })).turn;
+      return turnOf(await call.conversation.send({ text, ...(messageId !== undefined && { messageId }) }));
     };
-    return await answered(call, start, { seconds, progress });
+    return await answered(call, begin, { seconds, progress });
   },
 });
 
@@ -193,7 +203,8 @@ const GET = tool({
     assertNames(call, id);
     const turn = await newestTurn(call);
     const wait = { seconds, progress };
-    if (turn !== null) await waitForTurn(call.conversation, () => Promise.resolve(turn), wait);
+    const begin = (turn: number) => () => Promise.resolve({ turn, start: null });
+    if (turn !== null) await waitForTurn(call.conversation, begin(turn), wait);
     return await conversationResult(call, limit, before);
   },
 });
@@ -304,7 +315,7 @@ const DECIDE = tool({
   async run(call, { session_id: id, action_id: action, decision, wait_seconds: seconds }, progress) {
     assertNames(call, id);
     const { conversation } = call;
-    const start = async (): Promise<number> => {
+    const begin = async (): Promise<StartedTurn> => {
       await assertOfApp(call);
       const { pending_actions: pending, messages } = await conversation.snapshot();
       const found = pending.find((one) => one.id === action);
@@ -315,9 +326,9 @@ const DECIDE = tool({
       );
       if (calling?.turn === undefined) throw new Error("No message has the call of an action");
       await conversation.decide(action, { decision, result: null });
-      return calling.turn;
+      return { turn: calling.turn, start: null };
     };
-    return await answered(call, start, { seconds, progress });
+    return await answered(call, begin, { seconds, progress });
   },
 });
 
@@ -327,8 +338,9 @@ export function addTools(server: McpServer, call: Call): void {
   for (const { name, config, run } of call.allowDecisions ? [...TOOLS, DECIDE] : TOOLS)
     server.registerTool(name, config, async (input, context): Promise<CallToolResult> => {
       try {
-        const { text, structured } = await run(call, input, progressOf(call, context));
-        return { content: text.map((one) => ({ type: "text", text: one })), structuredContent: structured };
+        const { text, structured, files = [] } = await run(call, input, progressOf(call, context));
+        const texts = text.map((one) => ({ type: "text" as const, text: one }));
+        return { content: [...texts, ...linksFor(call, files)], structuredContent: structured };
       } catch (error) {
         return failed(call, name, error);
       }
@@ -342,6 +354,8 @@ interface ToolResult {
   /** Texts for models of hosts that ignore structured content. */
   readonly text: readonly string[];
   readonly structured: Record<string, unknown>;
+  /** Files to link; absent for none. */
+  readonly files?: readonly LinkedFile[];
 }
 
 interface ToolOptions<Input extends z.ZodObject> {
@@ -401,36 +415,40 @@ const INTERNAL = new ServiceError(500, "internal_error", "The service failed. Tr
 
 async function answered(
   call: Call,
-  start: () => Promise<number>,
+  begin: () => Promise<StartedTurn>,
   {
     seconds = WAIT_SECONDS,
     progress,
   }: { readonly seconds?: number | undefined; readonly progress: Progress },
 ): Promise<ToolResult> {
   const { conversation } = call;
-  const turn = await waitForTurn(conversation, start, { seconds, progress });
+  const turn = await waitForTurn(conversation, begin, { seconds, progress });
   const answer = await readAnswer(conversation, turn);
   const text = cut(answer.text, TEXT_MAX);
+  const files = answer.files.slice(-FILES_MAX);
   const structured = {
     session_id: conversation.id,
     message_id: answer.userMessage.id,
     status: answer.status,
     text,
-    is_cut: text !== answer.text,
+    is_cut: text !== answer.text || files.length < answer.files.length,
+    ...(files.length > 0 && { files }),
     pending_actions: answer.pending.map(pendingAction),
     ...(answer.failure !== null && {
       error: { code: answer.failure.code, message: answer.failure.reason ?? "The answer failed." },
     }),
   };
-  return { text: [...(text === "" ? [] : [text]), summaryOf(conversation.id, answer)], structured };
+  const summary = summaryOf(conversation.id, { ...answer, files });
+  return { text: [...(text === "" ? [] : [text]), summary], structured, files };
 }
 
-/** Returns session id, status, error and pending actions as lines for a model. */
-function summaryOf(session: string, { status, pending, failure }: TurnAnswer): string {
+/** Returns session id, status, error, files and pending actions as lines for a model. */
+function summaryOf(session: string, { status, pending, failure, files }: TurnAnswer): string {
   return [
     `session_id: ${session}`,
     `status: ${status}`,
     ...(failure === null ? [] : [`error: ${failure.reason ?? failure.code}`]),
+    ...files.map(lineOf),
     ...pending.map((action) => `pending action: ${JSON.stringify(pendingAction(action))}`),
   ].join("\n");
 }
@@ -462,14 +480,16 @@ async function conversationResult(
   if (end < 0) throw new NotFound("message_not_found", "No message of this conversation has the id before.");
   const number = newestIn(snapshot);
   const newest = number === null ? null : await conversation.turn(number, snapshot);
-  const shown = newestWithin(snapshot.messages.slice(Math.max(0, end - limit), end));
-  const messages = shown.map(({ id, sender, content, status, created_at, tool_calls = [] }) => ({
+  const newestMessages = newestWithin(snapshot.messages.slice(Math.max(0, end - limit), end));
+  const shown = withFiles(newestMessages, conversation.id);
+  const messages = shown.map(({ id, sender, content, status, created_at, tool_calls = [], files }) => ({
     id,
     role: sender === "user" ? "user" : "assistant",
     text: content,
     status,
     created_at,
     tools: tool_calls.map(({ name }) => name),
+    ...(files.length > 0 && { files }),
   }));
   const structured = {
     session_id: conversation.id,
@@ -485,7 +505,25 @@ async function conversationResult(
     `status: ${structured.status}`,
     ...structured.pending_actions.map((action) => `pending action: ${JSON.stringify(action)}`),
   ].join("\n");
-  return { text: [`${head}\n\n${markdownOf(shown.map(fromMessage))}`], structured };
+  return {
+    text: [`${head}\n\n${markdownOf(shown.map(fromMessage))}`],
+    structured,
+    files: shown.flatMap(({ files }) => files),
+  };
+}
+
+type WithLinks = Message & { readonly files: readonly LinkedFile[] };
+
+/** Adds the links of the newest `FILES_MAX` files to their messages. */
+function withFiles(messages: readonly Message[], session: string): readonly WithLinks[] {
+  let left = FILES_MAX;
+  const linked = messages.toReversed().map((message) => {
+    const all = filesOf(message, session);
+    const files = all.slice(Math.max(0, all.length - left));
+    left -= files.length;
+    return { ...message, files };
+  });
+  return linked.toReversed();
 }
 
 /** Returns the newest messages that together have at most `TEXT_MAX` characters. Truncates the newest one to fit. */
@@ -503,9 +541,9 @@ function newestWithin<Shown extends { readonly content: string }>(
 }
 
 /** Throws `ServiceError` 404 if the conversation does not exist: sending to it would create it. */
-async function assertExists(call: Call): Promise<void> {
-  await call.conversation.thread();
-  await assertOfApp(call);
+async function assertExists({ app, conversation }: Call): Promise<void> {
+  const position = await conversation.position();
+  if (position === null || (position.boundApp ?? app) !== app) throw unknownSession();
 }
 
 /** Throws `InvalidRequest` for a malformed session id: the route has replaced it by a new one. */

@@ -15,8 +15,8 @@ describe("cut", () => {
 it("shows each message with its speaker, time and called tools", () => {
   const createdAt = "2026-11-27T12:00:00.000Z";
   const text = markdownOf([
-    { role: "user", text: "tea?", createdAt, tools: [] },
-    { role: "assistant", text: "Brewed.", createdAt, tools: ["brew", "pour"] },
+    { role: "user", text: "tea?", createdAt, tools: [], files: [] },
+    { role: "assistant", text: "Brewed.", createdAt, tools: ["brew", "pour"], files: [] },
   ]);
   expect(text).toBe(
     `## User (${createdAt})\n\ntea?\n\n## Assistant (${createdAt})\n\nBrewed.\n\n_Called brew, pour_\n`,

@@ -90,8 +90,6 @@ function cut(description: string): string {
 const MAX_BLOCKS = 200;
 /** Base64 that is long enough not to be a word. */
 const BASE64_RUN = /[A-Za-z0-9+/_-]{64,}={0,2}/g;
-/** Length from which base64 beside files is taken for a copy in another form. */
-const MIN_LONG = 4096;
 
 /** Returns how a value violates the tool's output schema; `null` if it is valid. */
 type AnnouncedOutput = (value: JsonValue) => Promise<string | null>;
@@ -138,12 +136,11 @@ function fileIn(block: ContentBlock): ToolFile | null {
  * at each run of base64 once, because searching for texts of a server would take quadratic time.
  */
 function withoutFiles(value: JsonValue, content: readonly ContentBlock[]): JsonValue {
-  const files = new Set(content.flatMap((block) => base64In(block)?.replaceAll(/\s/g, "") ?? []));
+  const base64 = content.map(base64In).filter((one) => one !== null);
+  const files = new Set(base64.map((one) => plain(one.replaceAll(/\s/g, ""))));
   if (files.size === 0) return value;
   const inText = (text: string): string =>
-    text.replaceAll(BASE64_RUN, (run) =>
-      files.has(run) || run.length >= MIN_LONG ? `[a file of ${bytesOf(run)} bytes]` : run,
-    );
+    text.replaceAll(BASE64_RUN, (run) => (files.has(plain(run)) ? `[a file of ${bytesOf(run)} bytes]` : run));
   const replaced = (inner: JsonValue): JsonValue => {
     if (typeof inner === "string") return inText(inner);
     if (Array.isArray(inner)) return inner.map(replaced);
@@ -151,6 +148,14 @@ function withoutFiles(value: JsonValue, content: readonly ContentBlock[]): JsonV
     return Object.fromEntries(Object.entries(inner).map(([key, one]) => [inText(key), replaced(one)]));
   };
   return replaced(value);
+}
+
+/** Returns base64 of either alphabet in the standard one, without padding. */
+function plain(base64: string): string {
+  return base64
+    .replaceAll("-", "+")
+    .replaceAll("_", "/")
+    .replace(/={1,2}$/, "");
 }
 
 function describeContent(content: readonly ContentBlock[]): JsonValue {

@@ -5,8 +5,23 @@ import { ServiceError } from "@colloquy/engine";
 import type { ProtocolConversation } from "@colloquy/server/protocol";
 import { parseActionRef } from "./ids.ts";
 import { invalid } from "./errors.ts";
+import { type DecodedFile, decodeFiles, storeFiles } from "./input-files.ts";
 import { isJsonObject, jsonOrText } from "./json.ts";
 import type { CallAnswer } from "./transcript.ts";
+
+/** A client's answer with decoded files. */
+export type DecodedAnswer =
+  | Exclude<CallAnswer, { readonly kind: "output" }>
+  | (Omit<Extract<CallAnswer, { readonly kind: "output" }>, "files"> & {
+      readonly files: readonly DecodedFile[];
+    });
+
+/** Throws a `ServiceError` 400 with the name of the field if a file is malformed. */
+export function decodeAnswers(answers: readonly CallAnswer[]): readonly DecodedAnswer[] {
+  return answers.map((answer) =>
+    answer.kind === "output" ? { ...answer, files: decodeFiles(answer.files ?? []) } : answer,
+  );
+}
 
 /** Returns the session of the answered calls; `null` if they are in several sessions, or none is from this service. */
 export function sessionOfAnswers(answers: readonly CallAnswer[]): string | null {
@@ -15,46 +30,58 @@ export function sessionOfAnswers(answers: readonly CallAnswer[]): string | null 
 }
 
 /** Returns the ids of the actions that the answers decide. */
-export function actionsIn(answers: readonly CallAnswer[]): readonly string[] {
+export function actionsIn(answers: readonly DecodedAnswer[]): readonly string[] {
   return answers.flatMap((answer) => parseActionRef(idOf(answer))?.action ?? []);
 }
 
 /**
- * Decides the answered actions that are still pending. Ignores answers to actions that were decided before: the
- * response shows their results.
+ * Stores the files of the outputs, then decides the pending actions. Ignores answers to actions that were decided
+ * before: the response shows their results.
  */
 export async function decideAll(
   conversation: ProtocolConversation,
-  answers: readonly CallAnswer[],
+  answers: readonly DecodedAnswer[],
 ): Promise<void> {
   const { pending_actions: pending } = await conversation.snapshot();
+  const decisions: Parameters<ProtocolConversation["decide"]>[] = [];
   for (const answer of answers) {
     const ref = parseActionRef(idOf(answer));
     const action = pending.find(({ id }) => id === ref?.action && ref.session === conversation.id);
     if (action === undefined) continue;
-    const { claims, ...decision } = decisionOf(answer, action);
-    await conversation.decide(action.id, decision, { claims }).catch(ignoreDecided);
+    decisions.push([action.id, await decisionOf(conversation, answer, action)]);
   }
+  // Decide last: an invalid answer or file must reject the whole request.
+  for (const decision of decisions) await conversation.decide(...decision).catch(ignoreDecided);
 }
 
-function idOf(answer: CallAnswer): string {
+function idOf(answer: CallAnswer | DecodedAnswer): string {
   return answer.kind === "output" ? answer.callId : answer.requestId;
 }
 
-function decisionOf(answer: CallAnswer, { kind, id }: PendingAction) {
+async function decisionOf(
+  conversation: ProtocolConversation,
+  answer: DecodedAnswer,
+  { kind, id }: PendingAction,
+) {
   if (answer.kind === "decision") {
     if (kind !== "approval") throw invalid("input", `cannot approve ${id}: send a function_call_output`);
     const decision = answer.approve ? ("approve" as const) : ("deny" as const);
-    return { claims: false, decision, result: null };
+    return { decision, result: null };
   }
   const decision = "approve" as const;
   const output = jsonOrText(answer.output);
   if (kind === "approval")
     throw invalid("input", `cannot answer ${id} with an output: send an mcp_approval_response`);
-  if (kind === "client_tool") return { claims: true, decision, result: { output } };
-  if (kind === "question" && !isJsonObject(output))
-    return { claims: false, decision, result: { answer: answer.output } };
-  return { claims: false, decision, result: output };
+  const [file] = answer.files;
+  if (kind === "client_tool") {
+    if (file === undefined) return { decision, result: { output } };
+    const attachments = [...(await storeFiles(conversation, answer.files))];
+    return { decision, result: { output, attachments } };
+  }
+  if (file !== undefined)
+    throw invalid(file.field, `cannot be a file: ${id} is not a function call. Send text`);
+  if (kind === "question" && !isJsonObject(output)) return { decision, result: { answer: answer.output } };
+  return { decision, result: output };
 }
 
 /** Ignores errors for actions that were decided in the meantime, expired or were cancelled. */

@@ -2,7 +2,7 @@
 
 import { invalid, unsupported } from "./errors.ts";
 import { isJsonObject, type JsonValue } from "./json.ts";
-import { contentOf, textOf, userContentOf } from "./response-input.ts";
+import { contentOf, outputOf, textOf, userContentOf } from "./response-input.ts";
 import type { Entry } from "./transcript.ts";
 
 /** Parses `messages`. Throws a `ServiceError` 400 with the name of the invalid field. */
@@ -16,13 +16,13 @@ function readMessage(message: JsonValue, field: string): Entry[] {
   if (!isJsonObject(message)) throw invalid(field, "must be an object");
   const { role = null, content = null } = message;
   if (role === "user") return [{ kind: "user", ...userContentOf(content ?? "", `${field}.content`) }];
+  if (role === "tool")
+    return [outputOf(textOf(message, "tool_call_id", field), content ?? "", `${field}.content`)];
   const text = content === null ? "" : contentOf(content, `${field}.content`);
   switch (role) {
     case "system":
     case "developer":
       return [{ kind: "instructions", text }];
-    case "tool":
-      return [{ kind: "output", callId: textOf(message, "tool_call_id", field), output: text }];
     case "assistant": {
       const texts: Entry[] = text === "" ? [] : [{ kind: "assistant", text }];
       return [...texts, ...readCalls(message["tool_calls"] ?? null, `${field}.tool_calls`)];

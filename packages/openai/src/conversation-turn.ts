@@ -3,13 +3,22 @@
 import type { Snapshot } from "@colloquy/protocol";
 import { ServiceError } from "@colloquy/engine";
 import { mayUserDecide } from "@colloquy/protocol/may-user-decide";
-import type { AppendedTurn, ProtocolConversation, ProtocolMessage } from "@colloquy/server/protocol";
-import { actionsIn, decideAll } from "./answers.ts";
+import {
+  type AppendedTurn,
+  NO_USAGE,
+  type ProtocolConversation,
+  type ProtocolMessage,
+  type ProtocolTurn,
+} from "@colloquy/server/protocol";
+import { actionsIn, decideAll, decodeAnswers, type DecodedAnswer } from "./answers.ts";
 import { partAfter } from "./answer-part.ts";
 import { invalid } from "./errors.ts";
 import { readTurn, type TurnRead } from "./followed-answer.ts";
 import { type DecodedFile, decodeFiles, storeFiles } from "./input-files.ts";
 import type { Request, SentTurn } from "./transcript.ts";
+
+type AppendedStep = AppendedTurn["steps"][number];
+type AppendedCall = AppendedStep["calls"][number];
 
 export interface StartedTurn {
   /** The conversation of the turn: the requested one or a copy of it. */
@@ -23,6 +32,8 @@ export interface StartedTurn {
 export interface PlacedTurn {
   readonly conversation: ProtocolConversation;
   readonly turn: number;
+  /** True if an equal earlier request stored the message. */
+  readonly isRepeat: boolean;
 }
 
 /** Sends a request's message to a conversation. `follows` is as in `ProtocolMessage`. */
@@ -40,16 +51,24 @@ export type Start = (
  * pending call has no answer.
  */
 export function prepareTurn(request: Request, more: Omit<ProtocolMessage, "text">, field: string): Start {
-  const { message, answers } = request;
+  const { message } = request;
   const files = decodeFiles(request.files);
+  const answers = decodeAnswers(request.answers);
   if (message === null) return async (conversation) => await continueTurn(conversation, answers, field);
   const send: Send = async (conversation, follows = null) => {
-    const turn = await sendMessage(conversation, { ...request, message, files, field }, { ...more, follows });
-    return { conversation, turn };
+    const sent = await sendMessage(
+      conversation,
+      { ...request, answers, message, files, field },
+      { ...more, follows },
+    );
+    return { conversation, ...sent };
   };
   return async (requested, place = (placed) => placed(requested)) => {
-    const { conversation, turn } = await place(send);
-    return { conversation, read: await readExistingTurn(conversation, turn), from: 0 };
+    const { conversation, turn, isRepeat } = await place(send);
+    const read = isRepeat
+      ? await readExistingTurn(conversation, turn)
+      : await readNewTurn(conversation, turn, more.options?.note ?? {});
+    return { conversation, read, from: 0 };
   };
 }
 
@@ -63,13 +82,14 @@ async function sendMessage(
     files,
     field,
     instructions,
-  }: Omit<Request, "message" | "files"> & {
+  }: Omit<Request, "answers" | "message" | "files"> & {
+    readonly answers: readonly DecodedAnswer[];
     readonly message: string;
     readonly files: readonly DecodedFile[];
     readonly field: string;
   },
   { options = {}, ...more }: Omit<ProtocolMessage, "text">,
-): Promise<number> {
+): Promise<Pick<PlacedTurn, "turn" | "isRepeat">> {
   const exists = (await conversation.position()) !== null;
   if (exists && answers.length > 0) {
     assertAllAnswered((await conversation.snapshot()).pending_actions, actionsIn(answers), field);
@@ -78,13 +98,12 @@ async function sendMessage(
   if (history.length > 0 && (!exists || (await conversation.snapshot()).messages.length === 0))
     await appendTurns(conversation, history);
   const attachments = await storeFiles(conversation, files);
-  const { turn } = await conversation.send({
+  return await conversation.send({
     ...more,
     text: message,
     attachments,
     options: { ...options, instructions },
   });
-  return turn;
 }
 
 /** Appends finished turns with their files. */
@@ -92,18 +111,40 @@ export async function appendTurns(
   conversation: ProtocolConversation,
   turns: readonly SentTurn[],
 ): Promise<void> {
-  const decoded = turns.map(({ files, ...turn }) => ({ turn, files: decodeFiles(files) }));
+  const decoded = turns.map(({ files, steps, ...turn }) => ({
+    ...turn,
+    files: decodeFiles(files),
+    steps: steps.map(({ text, calls }) => ({
+      text,
+      calls: calls.map((call) => ({ ...call, files: decodeFiles(call.files ?? []) })),
+    })),
+  }));
   const stored: AppendedTurn[] = [];
-  for (const { files, turn } of decoded) {
+  for (const { files, steps, ...turn } of decoded) {
     const attachments = await storeFiles(conversation, files);
-    stored.push(attachments.length === 0 ? turn : { ...turn, attachments });
+    const storedSteps: AppendedStep[] = [];
+    for (const { text, calls } of steps)
+      storedSteps.push({ text, calls: await storeOutputs(conversation, calls) });
+    stored.push({ ...turn, steps: storedSteps, ...(attachments.length > 0 && { attachments }) });
   }
   await conversation.append(stored);
 }
 
+async function storeOutputs(
+  conversation: ProtocolConversation,
+  calls: readonly (AppendedCall & { readonly files: readonly DecodedFile[] })[],
+): Promise<readonly AppendedCall[]> {
+  const stored: AppendedCall[] = [];
+  for (const { files, ...call } of calls) {
+    const attachments = await storeFiles(conversation, files);
+    stored.push({ ...call, ...(attachments.length > 0 && { attachments }) });
+  }
+  return stored;
+}
+
 async function continueTurn(
   conversation: ProtocolConversation,
-  answers: Request["answers"],
+  answers: readonly DecodedAnswer[],
   field: string,
 ): Promise<StartedTurn> {
   const ids = actionsIn(answers);
@@ -142,6 +183,44 @@ function turnOfCalls(messages: Snapshot["messages"], callIds: readonly string[])
   );
   if (message?.turn === undefined) throw new Error("No message has the call of an action");
   return message.turn;
+}
+
+/**
+ * Returns the turn of a message that has just been stored. Saves the read of the turn unless it has called a tool or
+ * ended in the meantime.
+ */
+async function readNewTurn(
+  conversation: ProtocolConversation,
+  number: number,
+  note: ProtocolTurn["note"],
+): Promise<TurnRead> {
+  const snapshot = await conversation.snapshot();
+  const ofTurn = snapshot.messages.filter(({ turn }) => turn === number);
+  const user = ofTurn.find(({ sender }) => sender === "user");
+  const [answer = null, ...others] = ofTurn.filter(({ sender }) => sender === "agent");
+  const isNew =
+    answer === null
+      ? snapshot.is_processing
+      : answer.status === "streaming" && answer.tool_calls === undefined;
+  if (user === undefined || !isNew || others.length > 0) return await readExistingTurn(conversation, number);
+  const turn: ProtocolTurn = {
+    number,
+    state: answer === null ? "queued" : "running",
+    model: snapshot.model ?? null,
+    usage: NO_USAGE,
+    failure: null,
+    isCut: false,
+    acceptedAt: Date.parse(user.created_at),
+    endedAt: null,
+    note,
+    stepOfCall: {},
+    reasoning: [],
+    actions: [],
+    user,
+    answer,
+    reason: null,
+  };
+  return { snapshot, turn };
 }
 
 async function readExistingTurn(conversation: ProtocolConversation, turn: number): Promise<TurnRead> {

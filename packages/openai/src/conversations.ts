@@ -8,11 +8,10 @@ import { invalid, unsupported } from "./errors.ts";
 import { ANY, checkFields } from "./fields.ts";
 import { actionRefId, conversationId, itemId, sessionOfConversation, unknownId } from "./ids.ts";
 import type { JsonObject } from "./json.ts";
-import { asText, outputItem, userItem } from "./output-items.ts";
+import { functionOutput, outputItem, userItem } from "./output-items.ts";
 import { appendTurns } from "./conversation-turn.ts";
 import { readItems } from "./response-input.ts";
 import {
-  accessOf,
   answers,
   type App,
   type Body,
@@ -96,7 +95,7 @@ function conversationByIdRoutes(app: App, parts: Parts): void {
   app.get(
     "/v1/conversations/:id",
     {
-      config: accessOf(parts, { ...common, scope: "read" }),
+      config: parts.served.accessOf({ ...common, scope: "read" }),
       schema: { ...schema, operationId: "openaiGetConversation", summary: "Get a conversation" },
     },
     async (request) => conversationObject(await threadOf(parts, request)),
@@ -104,7 +103,7 @@ function conversationByIdRoutes(app: App, parts: Parts): void {
   app.post(
     "/v1/conversations/:id",
     {
-      config: accessOf(parts, { ...common, scope: "chat" }),
+      config: parts.served.accessOf({ ...common, scope: "chat" }),
       preValidation: resolveTarget(parts, () => null),
       schema: {
         ...schema,
@@ -125,7 +124,7 @@ function conversationByIdRoutes(app: App, parts: Parts): void {
   app.delete(
     "/v1/conversations/:id",
     {
-      config: accessOf(parts, { ...common, scope: "chat" }),
+      config: parts.served.accessOf({ ...common, scope: "chat" }),
       schema: { ...schema, operationId: "openaiDeleteConversation", summary: "Delete a conversation" },
     },
     async (request) => {
@@ -142,7 +141,7 @@ function itemRoutes(app: App, parts: Parts): void {
   app.get(
     "/v1/conversations/:id/items",
     {
-      config: accessOf(parts, { ...common, scope: "read" }),
+      config: parts.served.accessOf({ ...common, scope: "read" }),
       schema: {
         operationId: "openaiListItems",
         summary: "List the items of a conversation",
@@ -187,7 +186,7 @@ function itemRoutes(app: App, parts: Parts): void {
   app.get(
     "/v1/conversations/:id/items/:item",
     {
-      config: accessOf(parts, { ...common, scope: "read" }),
+      config: parts.served.accessOf({ ...common, scope: "read" }),
       schema: {
         operationId: "openaiGetItem",
         summary: "Get an item of a conversation",
@@ -206,7 +205,7 @@ function itemRoutes(app: App, parts: Parts): void {
   app.delete(
     "/v1/conversations/:id/items/:item",
     {
-      config: accessOf(parts, { ...common, scope: "chat" }),
+      config: parts.served.accessOf({ ...common, scope: "chat" }),
       schema: {
         operationId: "openaiDeleteItem",
         summary: "Not supported: always returns 400",
@@ -286,7 +285,7 @@ function itemsOfAnswer(answer: Message, session: string, actions: ReadonlyMap<st
         type: "function_call_output",
         status: "completed",
         call_id: callId,
-        output: asText(result.output),
+        output: functionOutput(result, session),
       });
   }
   addText(content.length);

@@ -1,11 +1,11 @@
-// Routes of `/v1/files`, which read the files of messages. Clients upload files in messages or with `POST
-// /api/files`.
+// Routes of `/v1/files`, which read the files of messages and results. Clients upload files in messages or with
+// `POST /api/files`.
 
 import { Readable } from "node:stream";
 import { z } from "zod";
 import { fileId, type FileRef, parseFileId, sessionOfFile, unknownId } from "./ids.ts";
 import type { JsonObject } from "./json.ts";
-import { accessOf, answers, type App, type Parts, TAGS } from "./route-parts.ts";
+import { answers, type App, type Parts, TAGS } from "./route-parts.ts";
 import type { FastifyRequest, OpenFile } from "@colloquy/server/protocol";
 
 const FilePath = z.object({
@@ -18,11 +18,11 @@ export function fileRoutes(app: App, parts: Parts): void {
   app.get(
     "/v1/files/:id",
     {
-      config: accessOf(parts, access),
+      config: parts.served.accessOf(access),
       schema: {
         ...common,
         operationId: "openaiGetFile",
-        summary: "Get a file of a message",
+        summary: "Get a file of a message or a result",
         response: answers("The file, without its content"),
       },
     },
@@ -34,11 +34,11 @@ export function fileRoutes(app: App, parts: Parts): void {
   app.get(
     "/v1/files/:id/content",
     {
-      config: accessOf(parts, access),
+      config: parts.served.accessOf(access),
       schema: {
         ...common,
         operationId: "openaiGetFileContent",
-        summary: "Download a file of a message",
+        summary: "Download a file of a message or a result",
         response: answers("The content", { isFile: true }),
       },
     },

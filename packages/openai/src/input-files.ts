@@ -16,7 +16,7 @@ import { invalid, unsupported } from "./errors.ts";
 import { fileId, parseFileId } from "./ids.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "./json.ts";
 
-/** A file of a user message. `field` is the name of the parameter. */
+/** A file of a user message or of an output. `field` is the name of the parameter. */
 export type InputFile =
   | { readonly kind: "reference"; readonly field: string; readonly id: string }
   | {
@@ -88,11 +88,11 @@ function reference(id: JsonValue, field: string): InputFile {
   return { kind: "reference", field, id };
 }
 
-/** Throws a `ServiceError` 400 if a message has too many files. */
+/** Throws a `ServiceError` 400 if a message or an output has too many files. */
 export function assertFileCount(files: readonly InputFile[]): void {
   const first = files[ATTACHMENTS_MAX];
   if (first !== undefined)
-    throw invalid(first.field, `exceeds the maximum of ${ATTACHMENTS_MAX} files in a message`);
+    throw invalid(first.field, `exceeds the maximum of ${ATTACHMENTS_MAX} files in a message or an output`);
 }
 
 /** A file with decoded data. */
@@ -102,7 +102,7 @@ export type DecodedFile = { readonly field: string } & (
 );
 
 /**
- * Decodes the files of a message. Throws a `ServiceError` 400 with the name of the field if data or an id is
+ * Decodes the files of a message or an output. Throws a `ServiceError` 400 with the name of the field if data or an id is
  * malformed. Ignores the conversation in an id, because copies of a conversation have the same file UUIDs.
  */
 export function decodeFiles(files: readonly InputFile[]): readonly DecodedFile[] {
@@ -116,7 +116,7 @@ export function decodeFiles(files: readonly InputFile[]): readonly DecodedFile[]
 }
 
 /**
- * Stores the files of a message in its conversation. Returns their ids, which are the same for a repeated
+ * Stores the files of a message or an output in its conversation. Returns their ids, which are the same for a repeated
  * request. Throws a `ServiceError` 400 or 413 with the name of the field. Stores nothing if the conversation
  * lacks a referenced file.
  */
@@ -135,7 +135,7 @@ export async function storeFiles(
     const id = sentFileId(conversation.id, index, file.upload.content);
     ids.push(await withField(file.field, conversation.upload({ ...file.upload, id })));
   }
-  // A message may contain the same file twice.
+  // Clients may send the same file twice.
   return [...new Set(ids)];
 }
 

@@ -6,10 +6,10 @@ import type { ProtocolApp } from "@colloquy/server/protocol";
 import type { FastifyRequest } from "@colloquy/server/protocol";
 import { z } from "zod";
 import type { JsonObject } from "./json.ts";
-import { accessOf, answers, type App, type Parts, TAGS } from "./route-parts.ts";
+import { answers, type App, type Parts, TAGS } from "./route-parts.ts";
 
 export function modelRoutes(app: App, parts: Parts): void {
-  const config = accessOf(parts, { session: "none", app: "opened", scope: "read" });
+  const config = parts.served.accessOf({ session: "none", app: "opened", scope: "read" });
   const list = (request: FastifyRequest): JsonObject[] =>
     parts.context
       .apps(request)

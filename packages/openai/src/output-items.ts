@@ -1,10 +1,11 @@
 // Converts the items of an answer to the format of the Responses API.
 
-import type { Message, ToolResult } from "@colloquy/protocol";
+import type { Attachment, Message, ToolResult } from "@colloquy/protocol";
+import { asText } from "@colloquy/server/protocol";
 import type { Item } from "./answer-part.ts";
 import { filePart } from "./input-files.ts";
 import { actionRefId, itemId } from "./ids.ts";
-import type { JsonObject } from "./json.ts";
+import type { JsonObject, JsonValue } from "./json.ts";
 
 /** `server_label` of calls to an App's tools. */
 const SERVER_LABEL = "colloquy";
@@ -46,6 +47,8 @@ export function outputItem(item: Item, answer: Message, session: string): JsonOb
         name: item.call.name,
         arguments: JSON.stringify(item.call.arguments),
         ...outcomeOf(item.result),
+        // Not a field of OpenAI's, whose `output` is a text.
+        ...(item.result?.attachments !== undefined && { files: fileParts(item.result.attachments, session) }),
       };
   }
 }
@@ -97,7 +100,7 @@ export function userItem(
   { id, content, attachments = [] }: Pick<Message, "id" | "content" | "attachments">,
   session: string,
 ): JsonObject {
-  const files = attachments.map((file) => filePart(file, session));
+  const files = fileParts(attachments, session);
   return {
     id: itemId("msg", id, 0),
     type: "message",
@@ -110,8 +113,15 @@ export function userItem(
   };
 }
 
-export function asText(value: unknown): string {
-  return typeof value === "string" ? value : JSON.stringify(value ?? null);
+/** Returns the `output` of a `function_call_output`: a text, or parts if the result has files. */
+export function functionOutput({ output, attachments }: ToolResult, session: string): JsonValue {
+  const text = asText(output);
+  if (attachments === undefined) return text;
+  return [{ type: "input_text", text }, ...fileParts(attachments, session)];
+}
+
+function fileParts(files: readonly Attachment[], session: string): JsonObject[] {
+  return files.map((file) => filePart(file, session));
 }
 
 function outcomeOf(result: ToolResult | null): JsonObject {

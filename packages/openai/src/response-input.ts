@@ -1,11 +1,12 @@
 // Parses the items of a Responses request (https://www.openresponses.org/specification, "Items").
 
 import { invalid, unsupported } from "./errors.ts";
-import { type InputFile, readFilePart } from "./input-files.ts";
+import { assertFileCount, type InputFile, readFilePart } from "./input-files.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "./json.ts";
 import type { Entry } from "./transcript.ts";
 
-const SEND_TEXT = "Send text; messages of the user may also have images, files and audio.";
+const SEND_TEXT =
+  "Send text; messages of the user and outputs of functions may also have images, files and audio.";
 const TEXT_PARTS: ReadonlySet<JsonValue> = new Set(["input_text", "output_text", "text"]);
 
 /**
@@ -34,21 +35,15 @@ function readItem(item: JsonValue, field: string): Entry[] {
         },
       ];
     case "function_call_output":
-      return [
-        {
-          kind: "output",
-          callId: textOf(item, "call_id", field),
-          output: contentOf(item["output"] ?? null, `${field}.output`),
-        },
-      ];
+      return [outputOf(textOf(item, "call_id", field), item["output"] ?? null, `${field}.output`)];
     case "mcp_approval_response": {
       const { approve } = item;
       if (typeof approve !== "boolean") throw invalid(`${field}.approve`, "must be true or false");
       return [{ kind: "decision", requestId: textOf(item, "approval_request_id", field), approve }];
     }
-    // A call that this service ran, with its output.
+    // A call that this service ran, with its output. `OpenAIConversationsSession` removes the id.
     case "mcp_call": {
-      const id = textOf(item, "id", field);
+      const id = item["id"] === undefined ? "mcp_call" : textOf(item, "id", field);
       const { output = null, error = null } = item;
       const name = textOf(item, "name", field);
       const call = { kind: "call", id, name, arguments: textOf(item, "arguments", field) } as const;
@@ -84,7 +79,7 @@ function readMessage(item: JsonObject, field: string): Entry[] {
   }
 }
 
-/** Returns the text and the files of a user message's `content`, a string or an array of parts. */
+/** Returns the text and the files of `content`, a string or an array of parts. */
 export function userContentOf(
   content: JsonValue,
   field: string,
@@ -99,6 +94,13 @@ export function userContentOf(
     return "";
   });
   return { text: texts.join(""), files };
+}
+
+/** Returns the output of a call, a string or an array of parts. */
+export function outputOf(callId: string, content: JsonValue, field: string): Entry {
+  const { text, files } = userContentOf(content, field);
+  assertFileCount(files);
+  return { kind: "output", callId, output: text, ...(files.length > 0 && { files }) };
 }
 
 /** Returns the text of `content`, which is a string or an array of text parts. */

@@ -26,7 +26,6 @@ import { readItems } from "./response-input.ts";
 import { echoOf, NOTE, responseObject, statusOf, type StoredResponse } from "./response-object.ts";
 import { streamOf } from "./response-stream.ts";
 import {
-  accessOf,
   answers,
   type App,
   assertServed,
@@ -369,7 +368,7 @@ function readResponse(app: App, parts: Parts): void {
   app.get(
     "/v1/responses/:id",
     {
-      config: accessOf(parts, { ...access, streams: true }),
+      config: parts.served.accessOf({ ...access, streams: true }),
       exposeHeadRoute: false,
       schema: {
         operationId: "openaiGetResponse",
@@ -397,7 +396,7 @@ function readResponse(app: App, parts: Parts): void {
   app.get(
     "/v1/responses/:id/input_items",
     {
-      config: accessOf(parts, access),
+      config: parts.served.accessOf(access),
       schema: {
         operationId: "openaiResponseInputItems",
         summary: "List the input items of a response",
@@ -424,7 +423,7 @@ function changeResponse(app: App, parts: Parts): void {
   app.post(
     "/v1/responses/:id/cancel",
     {
-      config: accessOf(parts, access),
+      config: parts.served.accessOf(access),
       schema: {
         operationId: "openaiCancelResponse",
         summary: "Cancel a response",
@@ -444,7 +443,7 @@ function changeResponse(app: App, parts: Parts): void {
   app.delete(
     "/v1/responses/:id",
     {
-      config: accessOf(parts, access),
+      config: parts.served.accessOf(access),
       schema: {
         operationId: "openaiDeleteResponse",
         summary: "Delete the only response of a conversation",

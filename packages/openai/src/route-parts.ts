@@ -37,14 +37,12 @@ export interface Parts {
   readonly served: ServedApps;
 }
 
-/** Returns the configuration of a route that also accepts keys and tokens as `Authorization: Bearer`. */
-export function accessOf({ served }: Parts, access: AppAccess): { readonly access: AppAccess } {
-  return { access: { ...served.credentials, ...access } };
-}
-
 /** Returns the configuration of a route whose body may contain files. */
 export function withFiles(parts: Parts, access: AppAccess) {
-  return { config: { ...accessOf(parts, access), parseBody: parseWithFiles }, bodyLimit: BODY_MAX_BYTES };
+  return {
+    config: { ...parts.served.accessOf(access), parseBody: parseWithFiles },
+    bodyLimit: BODY_MAX_BYTES,
+  };
 }
 
 /** Parses a body. Throws a `ServiceError` 413 if it is too large, excluding file data. */

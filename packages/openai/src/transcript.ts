@@ -12,15 +12,30 @@ export type Entry =
   | { readonly kind: "user"; readonly text: string; readonly files: readonly InputFile[] }
   | { readonly kind: "assistant"; readonly text: string }
   | { readonly kind: "call"; readonly id: string; readonly name: string; readonly arguments: string }
-  | { readonly kind: "output"; readonly callId: string; readonly output: string }
+  | {
+      readonly kind: "output";
+      readonly callId: string;
+      readonly output: string;
+      /** Absent for none. */
+      readonly files?: readonly InputFile[];
+    }
   | { readonly kind: "decision"; readonly requestId: string; readonly approve: boolean };
 
 /** A client's answer to a call or an approval request. */
 export type CallAnswer = Extract<Entry, { readonly kind: "output" | "decision" }>;
 
 /** A finished turn with files to store. */
-export interface SentTurn extends Omit<AppendedTurn, "attachments"> {
+export interface SentTurn extends Omit<AppendedTurn, "attachments" | "steps"> {
   readonly files: readonly InputFile[];
+  readonly steps: readonly SentStep[];
+}
+
+interface SentStep {
+  readonly text: string;
+  readonly calls: readonly (Omit<AppendedTurn["steps"][number]["calls"][number], "attachments"> & {
+    /** Files of the output; absent for none. */
+    readonly files?: readonly InputFile[] | undefined;
+  })[];
 }
 
 export interface Request {
@@ -69,7 +84,13 @@ function joined(messages: readonly { readonly text: string }[]): string {
 
 interface Step {
   text: string;
-  readonly calls: { id: string; name: string; arguments: JsonValue; output: JsonValue | undefined }[];
+  readonly calls: {
+    id: string;
+    name: string;
+    arguments: JsonValue;
+    output: JsonValue | undefined;
+    files?: readonly InputFile[] | undefined;
+  }[];
 }
 
 /** Groups items into finished turns. Each user message starts a turn. */
@@ -91,7 +112,10 @@ export function turnsOf(entries: readonly Entry[]): SentTurn[] {
       const isAnswered = (call: Step["calls"][number]): boolean =>
         sentIds.get(call) === entry.callId && call.output === undefined;
       const call = steps.findLast(({ calls }) => calls.some(isAnswered))?.calls.find(isAnswered);
-      if (call !== undefined) call.output = jsonOrText(entry.output);
+      if (call === undefined) continue;
+      call.output = jsonOrText(entry.output);
+      // Clients resend results of the App's tools, whose files are of another conversation.
+      call.files = entry.files?.filter(({ kind }) => kind === "data");
     } else if (entry.kind === "assistant") {
       steps.push({ text: entry.text, calls: [] });
     } else {

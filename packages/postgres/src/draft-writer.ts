@@ -85,6 +85,8 @@ export class Changes {
   /** Numbers of the last removed events, by session. The transaction contains no other command of such a session. */
   readonly floors = new Map<number, number>();
   readonly audited: Row[] = [];
+  /** Blobs of added files, as they were stored. */
+  readonly storedBlobs: string[] = [];
 
   /** Must be called before `SessionState.apply`. */
   add(state: SessionState, draft: SessionDraft): void {
@@ -104,7 +106,10 @@ export class Changes {
     for (const { turn, into } of draft.mergedTurns) this.#merge(key, turn, into);
     for (const action of draft.addedActions) this.actions.add(key, action.number, action);
     for (const action of draft.changedActions.values()) this.actions.change(key, action.number, action);
-    for (const file of draft.addedFiles) this.files.add(key, file.id, file);
+    for (const file of draft.addedFiles) {
+      this.files.add(key, file.id, file);
+      this.storedBlobs.push(file.blob);
+    }
     for (const file of draft.changedFiles.values()) this.files.change(key, file.id, file);
     if (draft.removal !== null) this.removals.set(key, { ...draft.removal, at: draft.at });
     if (draft.floor !== null) this.floors.set(key, draft.floor);
@@ -269,6 +274,9 @@ function writesOf(changes: Changes): readonly Write[] {
           insertFile(connection, cells),
     ),
     updateFiles(changes.files.changed(FILES.updateCells)),
+    ...(changes.storedBlobs.length === 0
+      ? []
+      : [async (connection: Connection) => void (await releaseRoom.run(connection, changes.storedBlobs))]),
     ...writesOfDuties(changes),
     insertAudit(changes.audited),
     noteDeleted(changes.deleted),
@@ -311,6 +319,11 @@ const addFile = prepare<Row>(
       : `coalesce((SELECT o.blob FROM files AS o WHERE o.app = ${numberOf("app")} AND o.sha256 = ${numberOf("sha256")}
            LIMIT 1 FOR SHARE SKIP LOCKED), ${numberOf("blob")})`,
   ).join(", ")})`,
+);
+
+/** Ends the reservations of blobs that files have now. */
+const releaseRoom = prepare<[readonly string[]]>(
+  "UPDATE unused_blobs SET bytes = 0, holder = NULL WHERE id = ANY($1::text[])",
 );
 
 async function insertFile(connection: Connection, cells: Row): Promise<void> {

@@ -57,6 +57,34 @@ describe.skipIf(await isWithoutPostgres())("nodes on one database", () => {
     }
   });
 
+  it("reserve room for files in one order, so that they never exceed a quota together", async () => {
+    const sessionId = randomUUID();
+    const reserve = async (node: Store, blob: string): Promise<number> => {
+      await node.files.expect({ blob, app: "default", sessionId, owner: null, bytes: 10 }, 60_000);
+      return (await node.files.used(blob)).owner;
+    };
+    const gate = new Client({ connectionString: database.url });
+    await gate.connect();
+    onTestFinished(() => gate.end());
+    await gate.query(`CREATE FUNCTION wait_at_gate() RETURNS trigger LANGUAGE plpgsql
+      AS 'BEGIN PERFORM pg_advisory_xact_lock(4711); RETURN NEW; END';
+      CREATE TRIGGER gate BEFORE INSERT ON unused_blobs FOR EACH ROW WHEN (NEW.id = 'first')
+      EXECUTE FUNCTION wait_at_gate()`);
+    await gate.query("SELECT pg_advisory_lock(4711)");
+    const waits = async (count: number) =>
+      await vi.waitUntil(
+        async () => (await gate.query("SELECT FROM pg_locks WHERE NOT granted")).rowCount === count,
+      );
+    const first = reserve(nodes[0]!, "first");
+    await waits(1);
+    // The others would not see the first one, which would not count the last one.
+    const others = ["second", "third"].map((blob, index) => reserve(nodes[index + 1]!, blob));
+    await waits(3);
+    await gate.query("SELECT pg_advisory_unlock(4711)");
+    expect(await first).toBe(10);
+    expect((await Promise.all(others)).toSorted((left, right) => left - right)).toEqual([20, 30]);
+  });
+
   it("accept one request per idempotency key, whichever node gets it", async () => {
     const id = randomUUID();
     const idempotency = { key: "k", digest: "d" };

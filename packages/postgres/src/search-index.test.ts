@@ -45,10 +45,11 @@ describe.skipIf(await isWithoutPostgres())("the index for search on PostgreSQL",
     const store = await open();
     const id = randomUUID();
     await chat(store, id, "the word anew");
-    expect(await store.search.index()).toEqual({ messages: 100, removed: 0, hasMore: true });
+    expect(await store.search.index()).toEqual({ messages: 32, removed: 0, hasMore: true });
     expect(await find(store, "anew", id)).toHaveLength(1);
-    expect(await store.search.index()).toMatchObject({ messages: 100, hasMore: true });
-    expect(await store.search.index()).toMatchObject({ messages: 51, hasMore: false });
+    for (let batch = 2; batch <= 7; batch += 1)
+      expect(await store.search.index()).toMatchObject({ messages: 32, hasMore: true });
+    expect(await store.search.index()).toMatchObject({ messages: 251 - 7 * 32, hasMore: false });
     expect(await find(store, '"word"', "old")).toHaveLength(250);
   });
 
@@ -56,8 +57,8 @@ describe.skipIf(await isWithoutPostgres())("the index for search on PostgreSQL",
     const store = await open();
     await Promise.all(Array.from({ length: 90 }, () => chat(store, randomUUID(), "a shared moment")));
     const query = vi.spyOn(Client.prototype, "query");
-    expect(await store.search.index()).toMatchObject({ messages: 90 });
-    expect(query.mock.calls.length).toBeLessThan(90 * 5);
+    while ((await store.search.index()).hasMore);
+    expect(query.mock.calls.length).toBeLessThan(90 * 4);
     query.mockRestore();
   });
 

@@ -73,12 +73,23 @@ export function prepare<Parameters extends readonly Value[], Row = never>(
   };
 }
 
+/** Statements of the work that is written for both databases, by text: hashing a text takes longer than looking it up. */
+const shared = new Map<string, Statement<readonly Value[], unknown>>();
+
+function sharedStatement(text: string): Statement<readonly Value[], unknown> {
+  const known = shared.get(text);
+  if (known !== undefined) return known;
+  const statement = prepare<readonly Value[], unknown>(text);
+  shared.set(text, statement);
+  return statement;
+}
+
 /** Runs work that is written for both databases. */
 export async function runOn<Result>(connection: Connection, work: Work<Result>): Promise<Result> {
   let step = work.next();
   while (step.done !== true) {
     const { postgres, parameters, wants } = step.value;
-    const statement = prepare<readonly Value[], unknown>(postgres);
+    const statement = sharedStatement(postgres);
     const answer = wants === "rows" ? statement.all : statement.run;
     step = work.next(await answer(connection, ...parameters));
   }

@@ -5,6 +5,12 @@ const hash = (digits: number) => ({ transaction_hash: `0x${"aF".repeat(digits / 
 const signature = (bytes: number) => ({ signature: `0x${"aF".repeat(bytes)}` });
 const answer = (length: number) => ({ answer: "a".repeat(length) });
 
+const files = (count: number) =>
+  Array.from(
+    { length: count },
+    (_, index) => `5d1f8f2e-0a53-4c0e-9b1a-7f0c2d8e6${String(index).padStart(3, "a")}`,
+  );
+
 describe("isActionResult", () => {
   it.each([
     ["approval", null],
@@ -17,6 +23,9 @@ describe("isActionResult", () => {
     ["client_tool", { output: null }],
     ["client_tool", { output: { deep: [1] } }],
     ["client_tool", { error: "no camera" }],
+    ["client_tool", { output: 1, attachments: [] }],
+    ["client_tool", { output: null, attachments: files(10) }],
+    ["client_tool", { output: 1, attachments: files(1).map((id) => id.toUpperCase()) }],
   ] as const)("accepts, for %s: %o", (kind, result) => {
     expect(isActionResult(kind, result)).toBe(true);
   });
@@ -54,6 +63,14 @@ describe("isActionResult", () => {
     ["client_tool", { output: 1, error: "both" }],
     ["client_tool", { result: 1 }],
     ["client_tool", [1]],
+    ["client_tool", { attachments: files(1) }],
+    ["client_tool", { error: "x", attachments: files(1) }],
+    ["client_tool", { output: 1, attachments: files(11) }],
+    ["client_tool", { output: 1, attachments: [...files(1), files(1)[0]!.toUpperCase()] }],
+    ["client_tool", { output: 1, attachments: "all" }],
+    ["client_tool", { output: 1, attachments: [5] }],
+    ["client_tool", { output: 1, attachments: ["../secret"] }],
+    ["client_tool", { output: 1, attachments: null }],
   ] as const)("rejects, for %s: %o", (kind, result) => {
     expect(isActionResult(kind, result)).toBe(false);
   });

@@ -12,8 +12,10 @@ export interface ActionResult {
   readonly wallet_transaction: { readonly transaction_hash: string };
   readonly wallet_signature: { readonly signature: string };
   readonly question: { readonly answer: string };
-  /** The output as JSON, or an error message. */
-  readonly client_tool: { readonly output: JsonValue } | { readonly error: string };
+  /** The output as JSON, with the ids of files of the session, or an error message. */
+  readonly client_tool:
+    | { readonly output: JsonValue; readonly attachments?: readonly string[] }
+    | { readonly error: string };
 }
 
 const TRANSACTION_HASH = /^0x[0-9a-fA-F]{64}$/;
@@ -25,6 +27,10 @@ const SIGNATURE = /^0x(?:[0-9a-fA-F]{2})+$/;
 const SIGNATURE_AT_MOST = 16_386;
 /** Maximum length of an answer, in UTF-16 code units. */
 const ANSWER_AT_MOST = 4_096;
+
+/** Maximum number of attachments of a message or a tool's result. */
+export const ATTACHMENTS_MAX = 10;
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 const CHECKS: { readonly [Kind in keyof ActionResult]: (result: unknown) => boolean } = {
   approval: (result) => result === null,
@@ -47,10 +53,17 @@ export function isActionResult<Kind extends keyof ActionResult>(
 
 function isClientResult(result: unknown): boolean {
   if (typeof result !== "object" || result === null || Array.isArray(result)) return false;
-  const entries = Object.entries(result);
-  const [[key, value] = []] = entries;
-  if (entries.length !== 1 || value === undefined) return false;
-  return key === "output" || (key === "error" && typeof value === "string" && value !== "");
+  const { output, error, attachments, ...others } = result as Readonly<Record<string, unknown>>;
+  if (Object.keys(others).length > 0) return false;
+  if (output === undefined) return attachments === undefined && typeof error === "string" && error !== "";
+  return error === undefined && (attachments === undefined || isFileList(attachments));
+}
+
+/** Returns true for a list of distinct ids of files. */
+function isFileList(list: unknown): boolean {
+  if (!Array.isArray(list) || list.length > ATTACHMENTS_MAX) return false;
+  const ids = list.map((id: unknown) => (typeof id === "string" ? id.toLowerCase() : ""));
+  return new Set(ids).size === ids.length && ids.every((id) => UUID.test(id));
 }
 
 /** Returns true if `value` is an object whose only property is `name`, with a valid string. */

@@ -1,7 +1,7 @@
 import { z } from "zod";
 
-/** Maximum number of attachments of a message or a tool's result. */
-export const ATTACHMENTS_MAX = 10;
+export { ATTACHMENTS_MAX } from "./action-results.ts";
+
 /** Maximum size of a file in bytes. */
 export const FILE_MAX_BYTES = 20 * 1024 * 1024;
 
@@ -25,6 +25,6 @@ export const MESSAGE_ATTACHMENTS = {
 /** Field of a tool's result with files. */
 export const RESULT_ATTACHMENTS = {
   attachments: z.array(Attachment).optional().meta({
-    description: "Files that the tool returned; absent for none",
+    description: "Files that the tool returned, or the client that ran it; absent for none",
   }),
 };

@@ -130,6 +130,10 @@ describe.each([
   it("shows why an answer failed", async () => {
     open();
     await say("Hi");
+    (await page.model.next()).say("Hello").finish();
+    // Wait for the initial resume request of `useChat`: its response clears errors.
+    await page.until(() => text().includes("Hello") && button("Stop") === undefined);
+    await say("Again");
     (await page.model.next()).fail(new Error("broken"));
     const id = (): string => globalThis.location.hash.slice(1);
     await page.until(() => button("Stop") === undefined && id() !== "");

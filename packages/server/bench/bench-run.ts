@@ -24,6 +24,7 @@ import { directoriesIn, type MeasureRow } from "./rows/row.ts";
 import { measureRateLimits } from "./rows/rate-limits.ts";
 import { measureTokens } from "./rows/tokens.ts";
 import { measureSchemas } from "./rows/schemas.ts";
+import { measureRunningTexts } from "./rows/running-texts.ts";
 import { measureScrub } from "./rows/scrub.ts";
 import { measureSearch } from "./rows/search.ts";
 import { measureState } from "./rows/state.ts";
@@ -60,6 +61,7 @@ const ROWS: Readonly<Record<string, MeasureRow>> = {
   turns: measureTurns,
   protocols: measureProtocols,
   streams: measureStreams,
+  texts: measureRunningTexts,
   memory: measureMemory,
   start: measureStart,
   "random-ids": measureRandomIds,

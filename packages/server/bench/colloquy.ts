@@ -66,7 +66,7 @@ async function build(input: ColloquyInput) {
   const loaded = await loadConfig({ environment, workingDirectory: input.directory });
   if (!loaded.ok) throw new Error(JSON.stringify(loaded.problems));
   const { clock, advance } = createAdjustableClock();
-  const { model, calls, open, say } = createBenchModel();
+  const { model, calls, pieces, open, say } = createBenchModel();
   const server = await buildServer(benchConfig(loaded.config, input), {
     logger: createLog({ level: "error", destination: 2, readable: false }).logger,
     onFatal: (error) => {
@@ -90,6 +90,8 @@ async function build(input: ColloquyInput) {
     cleanUp: () => server.cleanUp(),
     /** CPU milliseconds used by this process. */
     processorMs: () => processorMs(),
+    /** Number of pieces emitted so far by all answers to "stream". */
+    pieces: () => pieces(),
     /** Model calls that answer "follow NAME", by name. */
     calls: (): Readonly<Record<string, FollowedCall>> => Object.fromEntries(calls),
     /** Returns when the model emitted each mark, on the machine's clock. */

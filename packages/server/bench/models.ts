@@ -12,7 +12,7 @@ import { machineMs } from "./machine-clock.ts";
 /** Deltas of an instant answer. */
 const DELTAS = ["Ten ", "small ", "pieces ", "of ", "text ", "make ", "up ", "this ", "whole ", "answer."];
 /** Deltas per second of an answer to a message that starts with "stream". */
-const STREAMED_PER_SECOND = 20;
+export const STREAMED_PER_SECOND = 20;
 
 const USAGE: LanguageModelV4Usage = {
   inputTokens: { total: 10, noCache: 10, cacheRead: undefined, cacheWrite: undefined },
@@ -29,6 +29,8 @@ export interface BenchModel {
   readonly model: LanguageModelV4;
   /** The last call of each name. */
   readonly calls: ReadonlyMap<string, FollowedCall>;
+  /** Returns the number of pieces emitted so far by all "stream" answers. */
+  pieces(): number;
   /** Releases all parked calls, now and from now on. */
   open(): void;
   /** Streams text in the answer to the message "follow NAME". */
@@ -43,6 +45,7 @@ export function createBenchModel(): BenchModel {
   const gate = Promise.withResolvers<void>();
   const followers = new Map<string, (text: string) => void>();
   const calls = new Map<string, FollowedCall>();
+  let pieces = 0;
   const model: LanguageModelV4 = {
     specificationVersion: "v4",
     provider: "bench",
@@ -58,7 +61,13 @@ export function createBenchModel(): BenchModel {
       const message = lastUserText(options);
       if (message.startsWith("park")) await waitForGate(gate.promise, options.abortSignal);
       if (message.startsWith("stream")) {
-        return { stream: endlessStream(options.abortSignal, (say) => repeat(say, "another piece ")) };
+        const stream = endlessStream(options.abortSignal, (say) =>
+          repeat((text) => {
+            pieces += 1;
+            say(text);
+          }, "another piece "),
+        );
+        return { stream };
       }
       if (message.startsWith("follow ")) {
         const name = message.slice("follow ".length);
@@ -68,7 +77,13 @@ export function createBenchModel(): BenchModel {
       return { stream: instantStream() };
     },
   };
-  return { model, calls, open: () => gate.resolve(), say: (name, text) => followers.get(name)?.(text) };
+  return {
+    model,
+    calls,
+    pieces: () => pieces,
+    open: () => gate.resolve(),
+    say: (name, text) => followers.get(name)?.(text),
+  };
 }
 
 function noteCall(calls: Map<string, FollowedCall>, name: string, signal: AbortSignal | undefined): void {

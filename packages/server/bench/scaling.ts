@@ -38,8 +38,14 @@ export function costsIn(performance: string): Costs {
     const [, nodes, database, wal] = found.map(Number);
     return { nodes: nodes ?? 0, database: database ?? 0, wal: wal ?? 0 };
   };
+  // The messages of a turn are searchable.
+  const [turn, index] = [costOf("a whole turn"), costOf("the search index of a message")];
   return {
-    turn: costOf("a whole turn"),
+    turn: {
+      nodes: turn.nodes + 2 * index.nodes,
+      database: turn.database + 2 * index.database,
+      wal: Number((turn.wal + 2 * index.wal).toFixed(1)),
+    },
     text: costOf("a second of streaming text (20 deltas) with a subscriber"),
   };
 }

@@ -12,6 +12,7 @@ export {
 export { isJsonObject, type JsonObject, type JsonValue } from "@colloquy/engine/internal/core/json";
 export { readMessage } from "@colloquy/engine/internal/core/message-text";
 export { DEFAULT_APP } from "@colloquy/engine/internal/core/session";
+export { NO_USAGE } from "@colloquy/engine/internal/core/turn";
 export type { StreamPosition } from "@colloquy/engine/internal/core/ports/driven/event-hub";
 export { ClientToolsField } from "@colloquy/engine/internal/core/requested-options";
 export { formatEventId, parseEventId } from "@colloquy/engine/internal/core/session-event";
@@ -55,15 +56,22 @@ export { type AnswerEncoder, type AnswerEnd, FollowedTurn } from "./http/followi
 export {
   asText,
   type CallOutcome,
+  filesOf,
   type MessagePart,
   messageParts,
   outcomeOf,
 } from "./http/following/message-parts.ts";
 export { type TurnEnd, TurnFold, type TurnState, waitsForPerson } from "./http/following/turn-fold.ts";
-export { type Start, startInProgress, startOfAny, startOfQueued } from "./http/following/turn-start.ts";
+export {
+  type Start,
+  startInProgress,
+  startOfAny,
+  startOfQueued,
+  startOfSent,
+} from "./http/following/turn-start.ts";
 export { TurnStream, type TurnStreamOptions } from "./http/following/turn-stream.ts";
 export type { HttpApp } from "./http/http-app.ts";
-export { CHAT_ACCESS, ServedApps, servedAppsField } from "./http/served-apps.ts";
+export { appNotServed, CHAT_ACCESS, ServedApps, servedAppsField } from "./http/served-apps.ts";
 export {
   type DataUrl,
   declaredType,

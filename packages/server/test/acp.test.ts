@@ -242,6 +242,8 @@ describe("an editor beside other clients", () => {
     await open();
     await service.sendMessage(sessionId, "first");
     const running = await say("One");
+    // The first prompt shows updates that arrive after it.
+    await expect.poll(async () => (await service.getState(sessionId)).messages[1]?.content).toBe("One");
     const queued = prompt(editor, sessionId, "second");
     await expect.poll(async () => (await service.getState(sessionId)).messages).toHaveLength(3);
     // A failed answer to another message does not fail this prompt.
@@ -350,8 +352,8 @@ describe("an editor beside other clients", () => {
     const answered = prompt(editor, sessionId, "hello");
     await isHeld;
     await cancel(editor, sessionId);
-    // The agent has read the cancellation before this.
-    await expect(prompt(editor, sessionId, "hello")).rejects.toThrow(/still in progress/);
+    // The agent has read the cancellation before it answers this.
+    await expect(prompt(editor, "x", "hello")).rejects.toThrow(/UUID/);
     proxy.fromClient = null;
     release();
     expect(await answered).toEqual({ stopReason: "cancelled" });
@@ -370,6 +372,37 @@ describe("an editor beside other clients", () => {
     await cancel(editor, sessionId.toUpperCase());
     expect(await answered).toEqual({ stopReason: "cancelled" });
     expect((await service.getState(sessionId)).is_processing).toBe(false);
+  });
+
+  it("does not cancel the next prompt if the interrupt arrives after the end of its turn", async () => {
+    const proxy = await openThroughProxy();
+    const { promise: isReleased, resolve: release } = Promise.withResolvers<void>();
+    const { promise: isHeld, resolve: hold } = Promise.withResolvers<void>();
+    proxy.fromClient = (bytes, { server }) => {
+      if (!bytes.toString().startsWith("POST /api/interrupt")) return void server.write(bytes);
+      hold();
+      void isReleased.then(() => server.write(bytes));
+    };
+    const first = prompt(editor, sessionId, "hello");
+    const call = await say("One.");
+    await expect.poll(() => editor.said()).toBe("One.");
+    await cancel(editor, sessionId);
+    await isHeld;
+    call.finish();
+    const second = prompt(editor, sessionId, "again");
+    await expect.poll(async () => (await service.getState(sessionId)).is_processing).toBe(false);
+    // Meanwhile, the second prompt would have been stored if it did not wait.
+    const other = await begin(editor);
+    const elsewhere = prompt(editor, other.sessionId, "elsewhere");
+    await answer("Other.");
+    expect(await elsewhere).toEqual({ stopReason: "end_turn" });
+    expect((await service.getState(sessionId)).messages.length).toBe(2);
+    release();
+    await answer("Two.");
+    expect(await Promise.all([first, second])).toEqual([
+      { stopReason: "end_turn" },
+      { stopReason: "end_turn" },
+    ]);
   });
 
   it("does not treat a cancelled permission request as a decision", async () => {
@@ -541,12 +574,82 @@ describe("an editor beside other clients", () => {
     ];
     for (const request of requests) await expect(request()).rejects.toMatchObject({ code: -32_002 });
     await expect(service.getSession(unknown)).rejects.toMatchObject({ status: 404 });
+  });
 
-    const running = prompt(editor, sessionId.toUpperCase(), "hello");
-    const call = await say("One");
-    await expect(prompt(editor, sessionId, "again")).rejects.toThrow(/still in progress/);
+  it("answers concurrent prompts of a session in order", async () => {
+    await open();
+    const first = prompt(editor, sessionId.toUpperCase(), "hello");
+    const call = await say("One.");
+    const second = prompt(editor, sessionId, "again");
+    const third = prompt(editor, sessionId, "and again");
     call.finish();
-    expect(await running).toEqual({ stopReason: "end_turn" });
+    expect(await first).toEqual({ stopReason: "end_turn" });
+    await answer("Two.");
+    expect(await second).toEqual({ stopReason: "end_turn" });
+    await answer("Three.");
+    expect(await third).toEqual({ stopReason: "end_turn" });
+    expect(editor.said()).toBe("One.Two.Three.");
+    const { messages } = await service.getState(sessionId);
+    expect(messages.map(({ content }) => content)).toEqual([
+      "hello",
+      "One.",
+      "again",
+      "Two.",
+      "and again",
+      "Three.",
+    ]);
+  });
+
+  it("cancels running and queued prompts, but not a later one", async () => {
+    await open();
+    const running = prompt(editor, sessionId, "hello");
+    await say("One");
+    const waiting = prompt(editor, sessionId, "again");
+    await cancel(editor, sessionId);
+    const following = prompt(editor, sessionId, "something else");
+    expect(await Promise.all([running, waiting])).toEqual([
+      { stopReason: "cancelled" },
+      { stopReason: "cancelled" },
+    ]);
+    await answer("Two.");
+    expect(await following).toEqual({ stopReason: "end_turn" });
+    const { messages } = await service.getState(sessionId);
+    expect(messages.map(({ content }) => content)).toEqual(["hello", "One", "something else", "Two."]);
+  });
+
+  it("does not answer a question with a prompt sent before it", async () => {
+    await open();
+    const first = prompt(editor, sessionId, "hello");
+    const call = await say("Let me ask.");
+    const second = prompt(editor, sessionId, "and tests");
+    call.callTool("ask_user", { question: "Which?", choices: ["A", "B"] });
+    expect(await Promise.all([first, second])).toEqual([
+      { stopReason: "end_turn" },
+      { stopReason: "end_turn" },
+    ]);
+    const answered = prompt(editor, sessionId, "B");
+    await answer("Done.");
+    await answer("Tests too.");
+    expect(await answered).toEqual({ stopReason: "end_turn" });
+    const { messages } = await service.getState(sessionId, { wait: 10 });
+    expect(messages[1]?.tool_results).toMatchObject([{ output: { answer: "B" } }]);
+    expect(messages.slice(2).map(({ content }) => content)).toEqual(["and tests", "Tests too."]);
+  });
+
+  it("answers a cancelled prompt immediately while it is queued", async () => {
+    await open();
+    void prompt(editor, sessionId, "hello").catch(() => undefined);
+    await say("One");
+    const abort = new AbortController();
+    const { prompt: send } = methods.agent.session;
+    const waiting = editor.agent.request(
+      send,
+      { sessionId, prompt: [{ type: "text", text: "again" }] },
+      { cancellationSignal: abort.signal },
+    );
+    abort.abort();
+    await expect(waiting.then(({ stopReason }) => stopReason)).resolves.toBe("cancelled");
+    await cancel(editor, sessionId);
   });
 
   it("embeds files in code blocks that their content cannot close", async () => {

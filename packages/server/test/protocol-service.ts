@@ -30,6 +30,20 @@ export interface ProtocolServiceOptions {
   readonly protocols?: Readonly<Record<string, object>>;
 }
 
+/** Environment of a service that serves protocols only to Apps that its configuration names. */
+export const BEHIND_PROXY = { COLLOQUY_TRUSTED_PROXIES: "127.0.0.1" };
+
+/** Gives the default App a tool that needs approval, and one that asks the user. */
+export function withAskingTools(config: Config): Config {
+  const { default: app, ...apps } = config.apps;
+  const tools = {
+    ...app!.tools,
+    builtIn: ["calculator", "ask_user"] as const,
+    approvals: { calculator: "always" as const },
+  };
+  return { ...config, apps: { ...apps, default: { ...app!, tools } } };
+}
+
 /** Starts a service whose Apps `default`, `shop` and `club` use the scripted model and allow client tools. */
 export async function startProtocolService({
   environment = {},

@@ -67,6 +67,11 @@ describe.skipIf(await isWithoutPostgres())("a chat whose commit waits for a stan
     return { said: said.map(({ content }) => content), isProcessing: body.is_processing };
   }
 
+  async function isFound(id: string, word: string): Promise<boolean> {
+    const answer = await fetch(`${url}/api/search?q=${word}`, { headers: { "x-session-id": id } });
+    return (await answer.text()).includes('"match":true');
+  }
+
   async function failOver(): Promise<void> {
     await primary.halt();
     await standby.resume();
@@ -96,6 +101,8 @@ describe.skipIf(await isWithoutPostgres())("a chat whose commit waits for a stan
     const id = newId();
     expect((await chat(id, "first")).status).toBe(200);
     await expect.poll(() => state(id)).toEqual({ said: ["first"], isProcessing: false });
+    // Wait for the node's last write: a later connection of the node would count as the other client's.
+    await expect.poll(() => isFound(id, "first")).toBe(true);
     const nodes = await primary.backends(database);
     const other = await openPostgresStore({ url: primary.url(database) });
     await standby.halt();

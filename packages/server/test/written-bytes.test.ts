@@ -362,6 +362,17 @@ const WRITES: Readonly<Record<string, readonly Given[]>> = {
       const body = { decision: "approve", claim, result: { output: "o".repeat(64_000) } };
       return { method: "POST", path: `/api/actions/${action}`, session, body, resumes: session };
     },
+    async () => {
+      const { session, action, claim } = await givenClaim();
+      const attachments: string[] = [];
+      for (let count = 0; count < 10; count += 1) {
+        const path = `/api/files?name=${"\u6f22".repeat(200)}.txt`;
+        const uploaded = await accepted({ method: "POST", path, session, file: `tea ${count}` });
+        attachments.push((JSON.parse(uploaded) as { id: string }).id);
+      }
+      const body = { decision: "approve", claim, result: { output: "seen", attachments } };
+      return { method: "POST", path: `/api/actions/${action}`, session, body, resumes: session };
+    },
   ],
   "POST /api/actions/{id}/claim": [
     async () => {

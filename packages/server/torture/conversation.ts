@@ -2,16 +2,20 @@
 
 import { CLIENT_TOOLS } from "./client-tools.ts";
 import type { Random } from "./harness/random.ts";
+import { officeMessage } from "./office-rules.ts";
 
 const COUNT = /^count to (\d+) /;
 const CALL = /^call (\w+) /;
+/** Share of the messages to the office that ask for a call with approvers. */
+const TO_APPROVERS = 0.3;
 const PRODUCT = /^what is (\d+) \* (\d+)\?$/;
 
 /**
  * Returns a new message. `serial` is unique within the run. A counting answer takes up to `longest` / 20
- * seconds.
+ * seconds. Some messages to the office ask for a call with approvers.
  */
-export function nextMessage(random: Random, serial: number, longest: number): string {
+export function nextMessage(random: Random, serial: number, longest: number, isToOffice = false): string {
+  if (isToOffice && random.chance(TO_APPROVERS)) return officeMessage(random, serial);
   const kind = random.next();
   if (kind < 0.25) return `count to ${random.integer(2, longest)} for message ${serial}`;
   if (kind < 0.4) return `what is ${1000 + serial} * ${random.integer(2, 9)}?`;

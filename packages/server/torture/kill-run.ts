@@ -9,6 +9,7 @@ import { findFreePort } from "./harness/server-process.ts";
 import { errorsOf, killAndRestart, noteCrash } from "./killer.ts";
 import { countMessages } from "./message-counts.ts";
 import { settlePeople, startPeople } from "./people.ts";
+import { Office } from "./office.ts";
 import type { TortureResult } from "./report.ts";
 import type { LoadContext } from "./session-client.ts";
 import { Violations } from "./violations.ts";
@@ -46,6 +47,7 @@ async function runIn(directory: string, options: KillRunOptions): Promise<Tortur
   const violations = new Violations(() => {
     if (options.untilFirstViolation) stopping.abort();
   });
+  const office = await Office.open(directory, violations);
   const port = await findFreePort();
   const client = createHttpClient(port);
   const context: LoadContext = {
@@ -55,7 +57,8 @@ async function runIn(directory: string, options: KillRunOptions): Promise<Tortur
     violations,
     counts: { resumed: 0, refetched: 0, compared: 0 },
     messages: countMessages(),
-    done: { interrupts: 0, edits: 0, forks: 0, claims: 0, files: 0 },
+    done: { interrupts: 0, edits: 0, forks: 0, claims: 0, decisions: 0, expiries: 0, files: 0 },
+    office,
     giveUp: giveUp.signal,
     // A killed process never answers its pending requests.
     isCarriedOutLate: false,
@@ -71,7 +74,7 @@ async function runIn(directory: string, options: KillRunOptions): Promise<Tortur
   const place = { main: options.main, directory, port };
   const { server, kills, errors } = await killAndRestart(
     place,
-    options.config,
+    { config: options.config, office: office.app },
     plan,
     random.fork("kills"),
     violations,

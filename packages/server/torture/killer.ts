@@ -6,6 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { CLIENT_TOOLS } from "./client-tools.ts";
 import type { Random } from "./harness/random.ts";
 import { ServerProcess, type ServerPlace } from "./harness/server-process.ts";
+import { OFFICE_PLUGIN } from "./office.ts";
 import type { Violations } from "./violations.ts";
 
 export interface KillPlan {
@@ -37,19 +38,19 @@ const ERRORS_KEPT = 3;
 
 /**
  * Kills the server repeatedly, also during its start, and leaves one running. `stopping` ends it early. A
- * server that ends by itself is a violation.
+ * server that ends by itself is a violation. `config` is a file with a backend, `office` the section of that App.
  */
 export async function killAndRestart(
   place: ServerPlace,
-  config: string | null,
+  { config, office }: { readonly config: string | null; readonly office: object },
   plan: KillPlan,
   random: Random,
   violations: Violations,
   stopping: AbortSignal,
 ): Promise<KillOutcome> {
   const runs = planRuns(plan, random);
-  const storage = config === null ? {} : readStorage(config);
-  let server = startServer(place, storage, random);
+  const storage = { plugins: [], ...(config !== null && readStorage(config)) };
+  let server = startServer(place, storage, office, random);
   let kills = 0;
   const errors: string[] = [];
   for (const { endsMsAfter, ms } of runs) {
@@ -60,7 +61,7 @@ export async function killAndRestart(
     await server.end("SIGKILL");
     errors.push(...errorsOf(server));
     kills += 1;
-    server = startServer(place, storage, random);
+    server = startServer(place, storage, office, random);
   }
   await server.ready();
   return { server, kills, errors };
@@ -101,8 +102,13 @@ export function planRuns(plan: KillPlan, random: Random): Run[] {
   return runs.map((run) => (run.endsMsAfter === "ready" ? { ...run, ms: run.ms * scale } : run));
 }
 
+interface Storage {
+  readonly plugins: readonly string[];
+  readonly backend?: unknown;
+}
+
 /** Reads `plugins` and `backend` from a file. Resolves plugins relative to it. */
-function readStorage(file: string): object {
+function readStorage(file: string): Storage {
   const { plugins = [], backend } = JSON.parse(readFileSync(file, "utf8")) as {
     readonly plugins?: readonly string[];
     readonly backend?: unknown;
@@ -111,11 +117,19 @@ function readStorage(file: string): object {
   return { plugins: absolute, backend };
 }
 
-/** Each start uses one of the `onBusy` settings (contract section 3). */
-function startServer(place: ServerPlace, storage: object, random: Random): ServerProcess {
+/**
+ * Each start uses one of the `onBusy` settings (contract section 3). In the office, only people stop a turn, so that nothing else
+ * cancels a request.
+ */
+function startServer(place: ServerPlace, storage: Storage, office: object, random: Random): ServerProcess {
   const onBusy = random.chance(0.35) ? "interrupt" : random.chance(0.4) ? "steer" : "enqueue";
+  const officeOnBusy = onBusy === "interrupt" ? "enqueue" : onBusy;
   const file = join(place.directory, "colloquy.config.json");
-  const apps = { default: { models: ["demo/assistant"], onBusy, clientTools: CLIENT_TOOLS } };
-  writeFileSync(file, JSON.stringify({ ...storage, apps }));
+  const apps = {
+    default: { models: ["demo/assistant"], onBusy, clientTools: CLIENT_TOOLS },
+    office: { ...office, onBusy: officeOnBusy, clientTools: CLIENT_TOOLS },
+  };
+  const plugins = [...storage.plugins, OFFICE_PLUGIN];
+  writeFileSync(file, JSON.stringify({ ...storage, plugins, apps }));
   return new ServerProcess({ ...place, environment: { ...place.environment, COLLOQUY_CONFIG: file } });
 }

@@ -27,6 +27,14 @@ export interface SealedMessage {
   readonly since: number;
 }
 
+let lastMoment = 0;
+
+/** Returns a new moment, later than all before in any session. */
+export function nextMoment(): number {
+  lastMoment += 1;
+  return lastMoment;
+}
+
 /** One incarnation of a session, independent of earlier ones. */
 export class IncarnationLedger {
   /** Earlier incarnations. */
@@ -40,7 +48,6 @@ export class IncarnationLedger {
   readonly removed = new Set<string>();
   /** The incarnation part of event ids, once an id was seen. */
   incarnation: string | null = null;
-  #moment = 0;
 
   constructor(formerIncarnations: ReadonlySet<string>) {
     this.formerIncarnations = formerIncarnations;
@@ -48,8 +55,7 @@ export class IncarnationLedger {
 
   /** Returns a new moment, later than all before. */
   now(): number {
-    this.#moment += 1;
-    return this.#moment;
+    return nextMoment();
   }
 
   /** Messages with an unknown outcome. */

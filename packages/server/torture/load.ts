@@ -1,5 +1,5 @@
-// Simulated people: each goes from session to session, chats, reads, runs calls, interrupts, edits, forks, renames
-// and deletes while servers fail.
+// Simulated people: each goes from session to session, chats, reads, runs calls, asks approvers, interrupts, edits,
+// forks, renames and deletes while servers fail.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Snapshot } from "@colloquy/protocol";
@@ -19,6 +19,8 @@ const PATIENT = 0.35;
 const PATIENT_KINDS = 0.85;
 /** Share of the actions before which a person runs the calls that wait. */
 const RUNS_CALLS = 0.6;
+/** Share of the sessions in the office. */
+const IN_OFFICE = 0.35;
 
 export interface SettledSession {
   readonly session: SessionClient;
@@ -38,7 +40,7 @@ export async function runPerson(
   const settled: SettledSession[] = [];
   const copies: SessionClient[] = [];
   while (!stopping.aborted || copies.length > 0) {
-    const session = copies.shift() ?? new SessionClient(context, random);
+    const session = copies.shift() ?? newSession(context, random);
     try {
       await useSession(session, copies, random, nextSerial, stopping);
       if (session.isUncertain) continue;
@@ -49,6 +51,12 @@ export async function runPerson(
     }
   }
   return settled;
+}
+
+function newSession(context: LoadContext, random: Random): SessionClient {
+  const { office } = context;
+  const isInOffice = office !== null && random.chance(IN_OFFICE);
+  return new SessionClient(context, random, isInOffice ? random.pick(office.requesters) : null);
 }
 
 /** Verifies at the end that the sessions are unchanged, except for titles and messages of unknown outcome, and their files whole. */
@@ -84,7 +92,8 @@ async function useSession(
   const actions = random.integer(ACTIONS.least, ACTIONS.most);
   const longest = (): number =>
     session.context.hasLongAnswers && random.chance(VERY_LONG.share) ? VERY_LONG.count : LONGEST_COUNT;
-  const chat = () => session.chat(nextMessage(random, nextSerial(), longest()));
+  const next = () => nextMessage(random, nextSerial(), longest(), session.user !== null);
+  const chat = () => session.chat(next());
   // Interrupts would hide stalls by starting the session again.
   const isPatient = random.chance(PATIENT);
   for (let done = 0; done < actions && !stopping.aborted && !session.isUncertain; done += 1) {
@@ -96,7 +105,7 @@ async function useSession(
     else if (kind < 0.82) await session.rename(`Title ${nextSerial()}`);
     else if (kind < PATIENT_KINDS) await session.setUserState(nextSerial());
     else if (kind < 0.9) await session.interrupt();
-    else if (kind < 0.94) await session.edit(nextMessage(random, nextSerial(), longest()));
+    else if (kind < 0.94) await session.edit(next());
     else if (kind < 0.97) await interruptAndChat(session, chat);
     else await session.remove();
     // Some act at once, others pause.

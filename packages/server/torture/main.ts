@@ -20,7 +20,7 @@ import { tooFewAcknowledged } from "./message-counts.ts";
 import { runNodes } from "./nodes/node-run.ts";
 import { PLANTS } from "./planted-faults.ts";
 import { withPlanted } from "./plants.ts";
-import { describeResult } from "./report.ts";
+import { describeResult, type TortureResult } from "./report.ts";
 import { describeStandbyResult, runStandby } from "./standby/standby-run.ts";
 
 const ROOT = join(import.meta.dirname, "..", "..", "..");
@@ -70,7 +70,12 @@ async function tortureKills(main: string): Promise<boolean> {
   console.log(describeResult(result));
   const isBusy = result.messages.acknowledged >= LEAST_PER_KILL * result.faults.count;
   if (!isBusy) console.log("Too few messages were acknowledged.");
-  return result.violations.length === 0 && isBusy;
+  return hasDecisions(result) && result.violations.length === 0 && isBusy;
+}
+
+function hasDecisions({ done }: TortureResult): boolean {
+  if (done.decisions === 0) console.log("No request to approvers was decided.");
+  return done.decisions > 0;
 }
 
 /** Returns whether all checks passed. */
@@ -88,7 +93,7 @@ async function tortureNodes(main: string): Promise<boolean> {
   console.log(describeResult(result));
   const tooFew = tooFewAcknowledged(result.messages);
   for (const line of tooFew) console.log(line);
-  return result.violations.length === 0 && tooFew.length === 0;
+  return hasDecisions(result) && result.violations.length === 0 && tooFew.length === 0;
 }
 
 /** Returns whether all checks passed. */

@@ -1,17 +1,25 @@
-// All simulated people of a run: they start together, and at the end all their sessions must become idle.
+// All simulated people of a run: they start together, and at the end all their sessions must become idle. The approvers work until
+// then.
 
+import { runApprover } from "./approvers.ts";
 import type { Random } from "./harness/random.ts";
 import { checkLeftBehind, runPerson, type SettledSession } from "./load.ts";
+import type { Office } from "./office.ts";
 import type { LoadContext } from "./session-client.ts";
 import type { Violations } from "./violations.ts";
 
 /** Milliseconds after the last fault within which every session must become idle. */
 const REST_MS = 120_000;
 
-/** Sessions that each person has left in order. */
-type People = readonly Promise<readonly SettledSession[]>[];
+interface People {
+  /** Sessions that each person has left in order. */
+  readonly left: readonly Promise<readonly SettledSession[]>[];
+  readonly approvers: readonly Promise<void>[];
+  /** Ends the approvers. */
+  readonly closing: AbortController;
+}
 
-/** Each works until `stopping` is aborted. */
+/** Each works until `stopping` is aborted, and the approvers until `settlePeople` ends them. */
 export function startPeople(
   context: LoadContext,
   count: number,
@@ -19,9 +27,23 @@ export function startPeople(
   stopping: AbortSignal,
 ): People {
   let serial = 0;
-  return Array.from({ length: count }, (_, index) =>
+  const left = Array.from({ length: count }, (_, index) =>
     runPerson(context, random.fork(`person ${index}`), () => (serial += 1), stopping),
   );
+  const { office } = context;
+  const closing = new AbortController();
+  const approvers =
+    office === null
+      ? []
+      : office.approvers.map(async (user) => {
+          const own = random.fork(`approver ${user.name}`);
+          await runApprover(user, office, context, own, stopping, closing.signal).catch((error: unknown) => {
+            if (!context.giveUp.aborted) throw error;
+          });
+        });
+  // Awaited only at the end: an error before it must not end the process.
+  for (const approver of approvers) approver.catch(() => undefined);
+  return { left, approvers, closing };
 }
 
 /**
@@ -29,12 +51,12 @@ export function startPeople(
  * context's.
  */
 export async function settlePeople(
-  people: People,
+  { left, approvers, closing }: People,
   context: LoadContext,
   giveUp: AbortController,
 ): Promise<number> {
   const timer = setTimeout(() => giveUp.abort(new Error("The session did not become idle")), REST_MS);
-  const settled = await Promise.allSettled(people);
+  const settled = await Promise.allSettled(left);
   for (const outcome of settled) {
     if (outcome.status === "fulfilled") {
       await checkLeftBehind(outcome.value, context).catch((error: unknown) =>
@@ -43,7 +65,17 @@ export async function settlePeople(
     } else noteStuck(context.violations, outcome.reason);
   }
   clearTimeout(timer);
+  closing.abort();
+  await Promise.all(approvers);
+  if (context.office !== null) countDecisions(context, context.office);
   return settled.reduce((sum, one) => sum + (one.status === "fulfilled" ? one.value.length : 0), 0);
+}
+
+function countDecisions({ done }: LoadContext, office: Office): void {
+  const { ledger } = office;
+  ledger.checkEffects(office.effects());
+  done.decisions = ledger.decided;
+  done.expiries = ledger.expired;
 }
 
 function noteStuck(violations: Violations, error: unknown): void {

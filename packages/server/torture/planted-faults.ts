@@ -116,6 +116,65 @@ export const PLANTS: Readonly<Record<string, Plant>> = {
       },
     ],
   },
+  "second-decision": {
+    fault: "an action of approvers that was decided is decided again, differently",
+    replacements: [
+      {
+        file: "engine/src/core/commands/decide-action.ts",
+        text: 'return isSame ? { kind: "decided", action, unblocked: 0 } : { kind: "decided_otherwise" };',
+        by: `if (action.approvers !== null)
+        return { kind: "decided", action: { ...action, status }, unblocked: 0 };
+      return isSame ? { kind: "decided", action, unblocked: 0 } : { kind: "decided_otherwise" };`,
+      },
+    ],
+  },
+  "own-request": {
+    fault: "an approver may decide a request of their own",
+    replacements: [
+      {
+        file: "engine/src/core/commands/decide-action.ts",
+        text: 'return isBarred && requesters.has(decider.owner) ? "own_request" : null;',
+        by: "void [isBarred, requesters];\n  return null;",
+      },
+    ],
+  },
+  "page-gap": {
+    fault: "a list of pending actions leaves out one between two pages",
+    replacements: [
+      {
+        file: "engine/src/sessions/actions.ts",
+        text: "found.length > limit ? page.at(-1) : undefined",
+        by: "found.length > limit ? found.at(-1) : undefined",
+      },
+    ],
+  },
+  "list-from-memory": {
+    fault: "an approver gets the list of pending actions of five seconds ago",
+    replacements: [
+      {
+        file: "engine/src/sessions/actions.ts",
+        text: "const found = await store.actions.forApprover({ rules, owner, after, limit: limit + 1 });",
+        by: `const lists = ((globalThis as { lists?: Map<string, readonly [number, unknown]> }).lists ??= new Map());
+    const key = JSON.stringify([rules, owner, after, limit]);
+    const [at = 0, kept] = lists.get(key) ?? [];
+    const found =
+      Date.now() - at < 5_000
+        ? (kept as Awaited<ReturnType<typeof store.actions.forApprover>>)
+        : await store.actions.forApprover({ rules, owner, after, limit: limit + 1 });
+    if (found !== kept) lists.set(key, [Date.now(), found]);`,
+      },
+    ],
+  },
+  "denied-call-runs": {
+    fault: "a call that an approver has denied runs nevertheless",
+    replacements: [
+      {
+        file: "engine/src/core/commands/decide-action.ts",
+        text: 'if (action.asked.kind === "approval" && decision === "approve")',
+        by: 'if (action.asked.kind === "approval")',
+      },
+    ],
+  },
   // The following faults show in runs on several nodes.
   "commit-again": {
     fault:

@@ -19,7 +19,7 @@ const CLEAN: TortureResult = {
     unchanged: 3,
     inDoubt: 2,
   },
-  done: { interrupts: 9, edits: 8, forks: 7, claims: 6, files: 5 },
+  done: { interrupts: 9, edits: 8, forks: 7, claims: 6, decisions: 4, expiries: 3, files: 5 },
   streams: { resumed: 40, refetched: 1, compared: 300 },
   violations: [],
   errors: [],
@@ -46,7 +46,7 @@ describe("the report", () => {
     expect(text).toMatch(/kills +\| +31/);
     expect(text).not.toMatch(/without progress/);
     expect(text).toMatch(
-      /edits +\| +8 .*\n.*copies +\| +7 .*\n.*claims +\| +6 .*\n.*files downloaded +\| +5 /,
+      /edits +\| +8 .*\n.*copies +\| +7 .*\n.*claims +\| +6 .*\n.*decided requests to approvers +\| +4 .*\n.*expired .* +\| +3 .*\n.*files downloaded +\| +5 /,
     );
     expect(text).toMatch(/seed +\| +7/);
   });

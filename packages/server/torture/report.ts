@@ -8,6 +8,10 @@ export interface Done {
   forks: number;
   /** Claims of calls that run in the client. */
   claims: number;
+  /** Requests with an acknowledged decision of an approver or their user. */
+  decisions: number;
+  /** Requests that expired. */
+  expiries: number;
   /** Files of messages that were downloaded and compared. */
   files: number;
 }
@@ -62,6 +66,8 @@ export function describeResult(result: TortureResult): string {
     ["edits", result.done.edits],
     ["copies", result.done.forks],
     ["claims", result.done.claims],
+    ["decided requests to approvers", result.done.decisions],
+    ["expired requests to approvers", result.done.expiries],
     ["files downloaded", result.done.files],
     ["sessions", result.sessions],
     ["streams opened or resumed", streams.resumed],

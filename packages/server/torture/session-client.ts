@@ -4,11 +4,15 @@
 
 import type { Message, Snapshot } from "@colloquy/protocol";
 import { checkAttached, checkFile, newFile, type SentFile } from "./attached-files.ts";
+import { requestOf } from "./approval-ledger.ts";
+import { newDecision, sendDecision } from "./approvers.ts";
 import { runCall } from "./client-tools.ts";
 import type { Answer, RequestOptions } from "./harness/http-request.ts";
 import type { Random } from "./harness/random.ts";
-import { IncarnationLedger, type SentMessage } from "./ledger.ts";
+import { IncarnationLedger, nextMoment, type SentMessage } from "./ledger.ts";
 import { count, PATIENCE_MS, type MessageCounts } from "./message-counts.ts";
+import type { Office } from "./office.ts";
+import { OFFICE_TOOLS, isOfficeTool, requestIn, type OfficeUser } from "./office-rules.ts";
 import { readOnlyAnswer } from "./only-answer.ts";
 import { checkCopy, checkSnapshot } from "./oracles.ts";
 import type { Done } from "./report.ts";
@@ -20,10 +24,14 @@ import type { ViolationKind } from "./violations.ts";
 const SENT_ONCE = 0.4;
 /** Share of the other messages that have a file. */
 const WITH_FILE = 0.15;
+/** Share of the looks at a request to approvers after which its user decides it, if the user may. */
+const DECIDES_OWN = 0.3;
 
 export interface LoadContext extends FollowerContext, RequestContext {
   readonly messages: MessageCounts;
   readonly done: Done;
+  /** The App whose calls need approvers; `null` for none. */
+  readonly office: Office | null;
   /** Time of the last fault, in milliseconds on the monotonic clock, from which lack of progress counts. */
   readonly disturbedAt: () => number;
   /** Milliseconds without any change after which a processing session counts as stuck. */
@@ -46,6 +54,8 @@ export interface MessageRecord {
 
 export class SessionClient {
   readonly id: string;
+  /** Its user, in a session of the office. */
+  readonly user: OfficeUser | null;
   readonly #context: LoadContext;
   readonly #random: Random;
   readonly #requests: SessionRequests;
@@ -58,15 +68,19 @@ export class SessionClient {
   constructor(
     context: LoadContext,
     random: Random,
+    user: OfficeUser | null = null,
     id = random.uuid(),
     ledger = new IncarnationLedger(new Set()),
   ) {
     this.id = id;
+    this.user = user;
     this.#ledger = ledger;
     this.#context = context;
     this.#random = random;
-    this.#requests = new SessionRequests(context, this.id, random);
-    this.#follower = new StreamFollower(context, this.id);
+    const authorization = user?.authorization ?? null;
+    const headers = { "x-session-id": this.id, ...(authorization !== null && { authorization }) };
+    this.#requests = new SessionRequests(context, headers, random);
+    this.#follower = new StreamFollower(context, this.id, authorization);
   }
 
   get ledger(): IncarnationLedger {
@@ -103,6 +117,7 @@ export class SessionClient {
     const replaced = users[this.#random.integer(0, 2) % Math.max(1, users.length)];
     if (replaced === undefined) return await this.chat(text);
     this.#follower.expectRemoval();
+    this.#context.office?.ledger.mayRemove(this.id);
     await this.#chatUntilAnswered(text, { id: replaced.id, shown: messages });
     this.#context.done.edits += 1;
   }
@@ -111,14 +126,14 @@ export class SessionClient {
   async #chatUntilAnswered(text: string, replaced: Replaced | null = null): Promise<void> {
     const { messages } = this.#context;
     const file = this.#random.chance(WITH_FILE) ? await this.#upload() : null;
-    const message = this.#ledger.send(text);
+    const message = this.#send(text);
     messages.sent += 1;
     const headers = {
       "idempotency-key": this.#random.uuid(),
       ...(this.#random.chance(0.1) && { prefer: "wait=1" }),
     };
     const begun = performance.now();
-    const { answer, asked, isLate, first } = await this.#persist(chatPath(text, this.#random, replaced), {
+    const { answer, asked, isLate, first } = await this.#persist(this.#chatPath(text, replaced), {
       method: "POST",
       headers,
       ...(file !== null && { body: JSON.stringify({ attachments: [file.id] }) }),
@@ -144,7 +159,8 @@ export class SessionClient {
   /** Uploads a file. Returns `null` if too many uploads are under way. */
   async #upload(): Promise<SentFile | null> {
     const file = newFile(this.#random);
-    const { answer } = await this.#persist(`/api/files?name=${encodeURIComponent(file.name)}`, {
+    const name = encodeURIComponent(file.name);
+    const { answer } = await this.#persist(`/api/files?name=${name}${this.#appQuery}`, {
       method: "POST",
       body: file.text,
     });
@@ -168,10 +184,10 @@ export class SessionClient {
    */
   async #chatOnce(text: string): Promise<void> {
     const { isCarriedOutLate, messages } = this.#context;
-    const message = this.#ledger.send(text);
+    const message = this.#send(text);
     messages.sent += 1;
     messages.sentOnce += 1;
-    const tried = await this.#requests.once(chatPath(text, this.#random), { method: "POST" });
+    const tried = await this.#requests.once(this.#chatPath(text), { method: "POST" });
     const { answer } = tried;
     this.#countFirst(tried);
     const meaning = readOnlyAnswer(answer);
@@ -189,6 +205,13 @@ export class SessionClient {
       message.refused = true;
       messages[meaning === "unchanged" ? "unchanged" : "refused"] += 1;
     }
+  }
+
+  #send(text: string): SentMessage {
+    const request = requestIn(text);
+    if (request !== null && this.user !== null)
+      this.#context.office?.ledger.ask(request, this.id, this.user.name);
+    return this.#ledger.send(text);
   }
 
   #countFirst({ answer, metWhole }: Tried): void {
@@ -218,6 +241,7 @@ export class SessionClient {
    * Interrupts the session and checks the snapshot in the response, whose messages must not change any more.
    */
   async interrupt(): Promise<void> {
+    this.#context.office?.ledger.mayStop(this.id);
     const { answer, asked } = await this.#persist("/api/interrupt", { method: "POST" });
     if (answer.status !== 200) return this.#unexpected("interrupt", answer);
     const snapshot = this.#readSnapshot(answer, asked);
@@ -241,6 +265,22 @@ export class SessionClient {
       report: (kind: ViolationKind, about: string, detail: string) => this.#report(kind, about, detail),
     };
     for (const action of pending) if (action.kind === "client_tool") await runCall(action, user);
+    for (const action of pending) if (action.kind === "approval") await this.#decideOwn(action);
+  }
+
+  /** Decides a request of the session's user, if the user may. */
+  async #decideOwn({
+    id: action,
+    tool,
+    request: { input },
+  }: Extract<Snapshot["pending_actions"][number], { kind: "approval" }>): Promise<void> {
+    const { office } = this.#context;
+    if (office === null || !isOfficeTool(tool) || OFFICE_TOOLS[tool].owner !== "may") return;
+    if (!this.#random.chance(DECIDES_OWN)) return;
+    const decision = newDecision(this.#random, null);
+    await sendDecision({ request: requestOf(input), action }, decision, office.ledger, (path, body) =>
+      this.#persist(path, { method: "POST", body: JSON.stringify(body) }),
+    );
   }
 
   /** Copies the session's finished turns. Returns the client of the copy. */
@@ -265,6 +305,7 @@ export class SessionClient {
     return new SessionClient(
       this.#context,
       this.#random,
+      this.user,
       id,
       IncarnationLedger.ofCopy(copy.messages, this.#ledger),
     );
@@ -296,6 +337,7 @@ export class SessionClient {
   async remove(): Promise<void> {
     if (this.#unsettled.has("messages")) return;
     if (this.#ledger.incarnation === null) await this.state();
+    this.#context.office?.ledger.mayRemove(this.id);
     const { answer, attempts, isLate } = await this.#persist(`/api/sessions/${this.id}`, {
       method: "DELETE",
     });
@@ -321,6 +363,18 @@ export class SessionClient {
     }
   }
 
+  /** Names the App of the session, which a message or a file may begin. */
+  get #appQuery(): string {
+    return this.user === null ? "" : "&app=office";
+  }
+
+  /** Some chats steer or wait, whatever the App says. */
+  #chatPath(text: string, replaced: Replaced | null = null): string {
+    const replaces = replaced === null ? "" : `&replaces=${replaced.id}`;
+    const busy = this.#random.chance(0.3) ? "&busy=steer" : this.#random.chance(0.1) ? "&busy=enqueue" : "";
+    return `/api/chat?message=${encodeURIComponent(text)}${this.#appQuery}${replaces}${busy}`;
+  }
+
   async #persist(path: string, options: RequestOptions): Promise<Persisted> {
     const moment = (): number => this.#ledger.now();
     return await this.#requests.persist(path, options, moment, (answer) => this.#unexpected(path, answer));
@@ -330,6 +384,7 @@ export class SessionClient {
     const snapshot = JSON.parse(answer.body) as Snapshot;
     if (answer.status === 200) {
       checkSnapshot(this.#ledger, snapshot, asked, this.#context.violations);
+      this.#context.office?.ledger.checkSnapshot(snapshot, asked, nextMoment());
       this.#follower.offer(snapshot);
     }
     return snapshot;
@@ -347,11 +402,4 @@ export class SessionClient {
   #report(kind: ViolationKind, about: string, detail: string): void {
     this.#context.violations.add(kind, this.id, about, detail);
   }
-}
-
-/** Some chats steer or wait, whatever the App says. */
-function chatPath(text: string, random: Random, replaced: Replaced | null = null): string {
-  const replaces = replaced === null ? "" : `&replaces=${replaced.id}`;
-  const busy = random.chance(0.3) ? "&busy=steer" : random.chance(0.1) ? "&busy=enqueue" : "";
-  return `/api/chat?message=${encodeURIComponent(text)}${replaces}${busy}`;
 }

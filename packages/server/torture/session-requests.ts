@@ -1,4 +1,4 @@
-// Sends the requests of one session: once, or until they are answered.
+// Sends the requests of one session or user: once, or until they are answered.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Answer, HttpClient, RequestOptions } from "./harness/http-request.ts";
@@ -36,12 +36,13 @@ export interface Persisted {
 
 export class SessionRequests {
   readonly #context: RequestContext;
-  readonly #sessionId: string;
+  readonly #headers: Readonly<Record<string, string>>;
   readonly #random: Random;
 
-  constructor(context: RequestContext, sessionId: string, random: Random) {
+  /** `headers` of every request name the session, the user, or both. */
+  constructor(context: RequestContext, headers: Readonly<Record<string, string>>, random: Random) {
     this.#context = context;
-    this.#sessionId = sessionId;
+    this.#headers = headers;
     this.#random = random;
   }
 
@@ -52,7 +53,7 @@ export class SessionRequests {
     const onPort = (port: number): void => {
       met = { port, before: wholeness(port) };
     };
-    const headers = { "x-session-id": this.#sessionId, ...options.headers };
+    const headers = { ...this.#headers, ...options.headers };
     const answer = await client.request(path, { ...options, headers, onPort }).catch(() => null);
     return { answer, metWhole: met !== null && stayedWhole(met, wholeness) };
   }

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Snapshot } from "@colloquy/protocol";
 import { CLAIM_MS } from "./call-ledger.ts";
 import { compareFold } from "./fold.ts";
+import { LOAN_MS } from "./office-rules.ts";
 import { checkSettled } from "./oracles.ts";
 import type { MessageRecord, SessionClient } from "./session-client.ts";
 import type { Violations } from "./violations.ts";
@@ -34,6 +35,8 @@ export async function comeToRest(session: SessionClient, violations: Violations)
     // A message of unknown outcome may arrive at any time.
     if (mayCome > 0 && records.length > idle.messages.length) continue;
     checkSettled(session.ledger, idle, violations);
+    const { office } = session.context;
+    office?.ledger.checkSettled(idle, office.effects());
     compareRecords(session, idle, records, violations);
     return idle;
   }
@@ -50,8 +53,9 @@ async function waitUntilIdle(session: SessionClient): Promise<Snapshot | null> {
     const now = JSON.stringify(snapshot.messages.at(-1)) + snapshot.last_event_id;
     if (now !== last) [last, changedAt] = [now, performance.now()];
     await session.runCalls(snapshot, true);
-    // A claim that was lost ends by itself.
-    patienceMs = stuckMs + (snapshot.pending_actions.length > 0 ? CLAIM_MS : 0);
+    // A claim that was lost ends by itself, and so does a request that no approver decides.
+    const waits = snapshot.pending_actions.map(({ kind }) => (kind === "approval" ? LOAN_MS : CLAIM_MS));
+    patienceMs = stuckMs + Math.max(0, ...waits);
     await sleep(100);
   }
   return null;

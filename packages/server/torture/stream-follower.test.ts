@@ -62,7 +62,11 @@ afterEach(async () => {
   running = null;
 });
 
-async function follow(scripts: Parameters<typeof serve>[0], others: readonly number[] = []) {
+async function follow(
+  scripts: Parameters<typeof serve>[0],
+  others: readonly number[] = [],
+  authorization: string | null = null,
+) {
   const { server, resumedAfter, port } = await serve(scripts);
   const client = createHttpClient(port);
   const violations = new Violations();
@@ -77,6 +81,7 @@ async function follow(scripts: Parameters<typeof serve>[0], others: readonly num
       counts,
     },
     ID,
+    authorization,
   );
   running = { server, follower, close: () => client.close() };
   return { follower, violations, counts, resumedAfter };
@@ -138,6 +143,18 @@ describe("StreamFollower", () => {
     ]);
     await follower.reach("a-2", 5000);
     await expect.poll(() => violations.count("fold mismatch")).toBe(1);
+  });
+
+  it.each([
+    ["skips the event of the owner", titled("a-3", "three") + titled("a-4", "four"), 0],
+    ["skips it with a bare id", "id: a-2\n\n" + titled("a-3", "three") + titled("a-4", "four"), 0],
+    ["skips no second one", titled("a-3", "three") + titled("a-4", "four") + titled("a-6", "six"), 1],
+    ["skips none after a bare id", "id: a-2\n\n" + titled("a-4", "four"), 1],
+  ])("%s, in a session with a user", async (_what, text, expected) => {
+    const scripts = [text, titled("a-2", "two")].map((script) => ({ text: script, stays: true }));
+    const { follower, violations } = await follow(scripts, [], "Bearer token");
+    if (expected === 0) await follower.reach("a-4", 5000);
+    await expect.poll(() => violations.count("fold mismatch")).toBe(expected);
   });
 
   it.each([

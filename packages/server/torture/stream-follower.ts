@@ -39,6 +39,10 @@ interface Stream {
 export class StreamFollower {
   readonly #context: FollowerContext;
   readonly #sessionId: string;
+  readonly #headers: Readonly<Record<string, string>>;
+  /** Incarnations in whose log one event was skipped: that of the session's owner, which no client receives. */
+  readonly #owned = new Set<string>();
+  readonly #hasOwner: boolean;
   readonly #closed = new AbortController();
   readonly #recent = new Map<string, FoldState>();
   readonly #awaited = new Map<string, Snapshot>();
@@ -60,9 +64,12 @@ export class StreamFollower {
   /** Wakes callers of `reach`. */
   #onMove: (() => void) | null = null;
 
-  constructor(context: FollowerContext, sessionId: string) {
+  /** `authorization` is the header of the session's user; `null` for a session without one. */
+  constructor(context: FollowerContext, sessionId: string, authorization: string | null = null) {
     this.#context = context;
     this.#sessionId = sessionId;
+    this.#hasOwner = authorization !== null;
+    this.#headers = { "x-session-id": sessionId, ...(authorization !== null && { authorization }) };
     this.#done = this.#run();
   }
 
@@ -159,8 +166,7 @@ export class StreamFollower {
   }
 
   async #fetchSnapshot(): Promise<Snapshot> {
-    const headers = { "x-session-id": this.#sessionId };
-    const answer = await this.#context.client.request("/api/state", { headers });
+    const answer = await this.#context.client.request("/api/state", { headers: this.#headers });
     if (answer.status !== 200) throw new Error(`state answered ${answer.status}`);
     return JSON.parse(answer.body) as Snapshot;
   }
@@ -178,7 +184,7 @@ export class StreamFollower {
 
   async #follow(port: number, after: string): Promise<void> {
     const { counts } = this.#context;
-    const incoming = await requestStream(port, this.#sessionId, after, this.#closed.signal);
+    const incoming = await requestStream(port, this.#headers, after, this.#closed.signal);
     if (incoming.statusCode !== 200) throw new Error(`updates answered ${incoming.statusCode ?? 0}`);
     counts.resumed += 1;
     this.#open = { incoming, port, after, at: performance.now() };
@@ -223,14 +229,24 @@ export class StreamFollower {
   /** With all groups included, every number of the log must appear once and in order. */
   #number(id: string, event: UpdateEvent | null, state: FoldState): void {
     const [before, now] = [splitEventId(state.last_event_id), splitEventId(id)];
-    const expected = event === null ? before.number : before.number + 1;
+    const skips = now.number === before.number + (event === null ? 1 : 2) && this.#skipOwner(now.incarnation);
+    const expected = (event === null ? before.number : before.number + 1) + (skips ? 1 : 0);
     if (now.incarnation !== before.incarnation || now.number !== expected) {
       const what = event === null ? "a bare id" : event.type;
       this.#report(`event ${id}`, `${what} came after ${state.last_event_id}`);
       this.#startOver(null);
     } else if (event !== null) {
       this.#moveTo(foldEvent(state, event, id));
+    } else if (skips) {
+      this.#moveTo({ ...state, last_event_id: id });
     }
+  }
+
+  /** Returns true once for each incarnation of a session with an owner. */
+  #skipOwner(incarnation: string): boolean {
+    if (!this.#hasOwner || this.#owned.has(incarnation)) return false;
+    this.#owned.add(incarnation);
+    return true;
   }
 
   /**

@@ -8,12 +8,12 @@ const SILENCE_MS = 40_000;
 const ANSWER_MS = 5_000;
 
 /**
- * Requests the events after a given one from a loopback port. Rejects without an answer; the caller reads the
- * answer.
+ * Requests the events after a given one from a loopback port, with the headers of a session and its user. Rejects
+ * without an answer; the caller reads the answer.
  */
 export function requestStream(
   port: number,
-  sessionId: string,
+  session: Readonly<Record<string, string>>,
   after: string,
   signal: AbortSignal,
 ): Promise<IncomingMessage> {
@@ -22,7 +22,7 @@ export function requestStream(
       host: "127.0.0.1",
       port,
       path: "/api/updates?include=messages,tools,state",
-      headers: { "x-session-id": sessionId, accept: "text/event-stream", "last-event-id": after },
+      headers: { ...session, accept: "text/event-stream", "last-event-id": after },
       signal,
       timeout: SILENCE_MS,
     });

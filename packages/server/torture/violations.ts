@@ -13,6 +13,14 @@ export const VIOLATION_KINDS = [
   "two turns at once",
   /** Two clients held a call at once, or a client ended a call that it did not hold. */
   "claimed twice",
+  /** Two decisions of an action count, or another one than the acknowledged. */
+  "decided twice",
+  /** Somebody who must not decide an action has decided it, or sees it in a list. */
+  "forbidden decision",
+  /** A call has run twice or without an approval, or has another outcome than its decision. */
+  "forbidden effect",
+  /** A decided action is shown as pending. */
+  "still pending",
   /** Something of a deleted incarnation, or a message that nobody sent, is visible. */
   "foreign message",
   /** An acknowledged title or user state is gone. */

@@ -1,5 +1,6 @@
 // A page with the built client, served by the proxy under the origin of the service.
 
+import { randomUUID } from "node:crypto";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -56,6 +57,14 @@ export async function buildClientPage(): Promise<ClientPage> {
 /** Makes the proxy serve the page, and treat all other requests as `plan` says. */
 export function servePage(proxy: FaultProxy, files: ClientPage, plan: FaultProxy["plan"] = () => null): void {
   proxy.plan = (request) => files.get(request.path) ?? plan(request);
+}
+
+/** Makes the proxy serve the page, and forget earlier requests. Returns the id of a new conversation. */
+export function beginTest(proxy: FaultProxy, files: ClientPage): string {
+  servePage(proxy, files);
+  proxy.seen.length = 0;
+  proxy.heads.length = 0;
+  return randomUUID();
 }
 
 function answer(type: string, body: string): Fault {

@@ -1,6 +1,5 @@
 // Uploads in a page, with and without progress, behind a faulty proxy.
 
-import { randomUUID } from "node:crypto";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { isWithoutChromium } from "../../../../test/browser/chromium.ts";
@@ -8,7 +7,7 @@ import { useChromium } from "../../../../test/browser/use-chromium.ts";
 import type { Attachment, ColloquyError, UploadProgress } from "../../src/index.ts";
 import type { Fault } from "../fault-proxy.ts";
 import { serve, type Served } from "../served.ts";
-import { buildClientPage, servePage, type ClientPage, type InPage } from "./client-page.ts";
+import { beginTest, buildClientPage, servePage, type ClientPage, type InPage } from "./client-page.ts";
 
 interface Upload {
   readonly progress: UploadProgress[];
@@ -28,15 +27,10 @@ beforeAll(async () => {
   files = await buildClientPage();
   served = await serve();
 }, 60_000);
-beforeEach(() => {
-  servePage(served.proxy, files);
-  served.proxy.seen.length = 0;
-  served.proxy.heads.length = 0;
-  id = randomUUID();
-});
+beforeEach(() => void (id = beginTest(served.proxy, files)));
 afterAll(() => served?.stop());
 
-/** More than the buffers of a connection hold. */
+/** Size in bytes that exceeds the buffers of a connection. */
 const LARGE = 16_000_000;
 
 interface Options {
@@ -112,19 +106,25 @@ describe.skipIf(await isWithoutChromium())("an upload in Chromium", { timeout: 6
     return page;
   }
 
-  it("reports how much was sent while the service reads, and stores the file", async () => {
-    const gate = Promise.withResolvers<void>();
-    plan({ holds: gate.promise });
+  /** Starts a large upload of which the service reads nothing more until `release`. */
+  async function startHeld(): Promise<{ readonly page: Page; readonly release: () => void }> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    plan({ holds: promise });
     const page = await open();
     await start(page, { bytes: LARGE });
     await expect
       .poll(async () => (await uploaded(page)).progress.at(-1)?.sent, { timeout: 10_000 })
       .toBeGreaterThan(0);
+    return { page, release: resolve };
+  }
+
+  it("reports how much was sent while the service reads, and stores the file", async () => {
+    const { page, release } = await startHeld();
     const held = await uploaded(page);
     expect(held.outcome).toBeNull();
     expect(held.progress[0]).toEqual({ sent: 0, total: LARGE });
     expect(held.progress.at(-1)!.sent).toBeLessThan(LARGE);
-    gate.resolve();
+    release();
     const { progress, outcome } = await ended(page);
     expect(outcome).toMatchObject({ stored: { name: "tea.txt", media_type: "text/plain", bytes: LARGE } });
     expect(progress.at(-1)).toEqual({ sent: LARGE, total: LARGE });
@@ -134,19 +134,13 @@ describe.skipIf(await isWithoutChromium())("an upload in Chromium", { timeout: 6
   });
 
   it("ends with the signal's reason when it is aborted, and reports nothing more", async () => {
-    const gate = Promise.withResolvers<void>();
-    plan({ holds: gate.promise });
-    const page = await open();
-    await start(page, { bytes: LARGE });
-    await expect
-      .poll(async () => (await uploaded(page)).progress.at(-1)?.sent, { timeout: 10_000 })
-      .toBeGreaterThan(0);
+    const { page, release } = await startHeld();
     await page.evaluate(() => {
       (globalThis as unknown as UploadingPage).upload.abort.abort(new RangeError("enough"));
     });
     const { progress, outcome } = await ended(page);
     expect(outcome).toMatchObject({ failed: { name: "RangeError", message: "enough" } });
-    gate.resolve();
+    release();
     await page.evaluate(() => fetch("/api/page"));
     expect((await uploaded(page)).progress).toEqual(progress);
     expect(requests()).toHaveLength(1);

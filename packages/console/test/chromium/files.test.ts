@@ -21,7 +21,7 @@ describe.skipIf(await isWithoutChromium())("the console", { timeout: 60_000 }, (
   beforeAll(async () => void (folder = await mkdtemp(join(tmpdir(), "colloquy-files-"))));
   afterAll(() => rm(folder, { recursive: true }));
 
-  /** Writes a file that does not fit into the buffers of a connection. Returns its path. */
+  /** Writes a file that is larger than the buffers of a connection, and returns its path. */
   async function largeFile(name: string): Promise<string> {
     const path = join(folder, name);
     await writeFile(path, Buffer.alloc(16_000_000, "a"));

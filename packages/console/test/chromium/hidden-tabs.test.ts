@@ -3,6 +3,7 @@
 import type { Page } from "playwright-core";
 import { describe, expect, it } from "vitest";
 import { isWithoutChromium } from "../../../../test/browser/chromium.ts";
+import { setVisibility, checkVisibilityOften } from "../../../../test/browser/visibility.ts";
 import { expectAnswer, expectGone, expectSeen, openConsole, say, sessionOf } from "./console-page.ts";
 import { useSharedConsole } from "./use-shared-console.ts";
 
@@ -11,14 +12,6 @@ const isLeftOut = await isWithoutChromium();
 
 const kept = useSharedConsole();
 const { openPage } = kept;
-
-/** Headless Chromium treats all tabs as visible, so override the visibility. */
-async function become(page: Page, state: "hidden" | "visible"): Promise<void> {
-  await page.evaluate((now) => {
-    Object.defineProperty(document, "visibilityState", { configurable: true, get: () => now });
-    document.dispatchEvent(new Event("visibilitychange"));
-  }, state);
-}
 
 describe.skipIf(isLeftOut)("more tabs than connections", { timeout: 90_000 }, () => {
   it("are all shown: those without a stream poll, and get one when another tab is closed", async () => {
@@ -54,31 +47,30 @@ describe.skipIf(isLeftOut)("hidden tabs", { timeout: 90_000 }, () => {
   it("free their slots for a visible tab after a minute, and catch up when visible again", async () => {
     const { page: first, context, expectTrouble } = await openPage(kept.service.url);
     expectTrouble(ENDED);
-    await context.clock.install();
+    await checkVisibilityOften(context);
     await openConsole(first);
     await say(first, "Hello");
     (await kept.service.model.next()).say("Hi.").finish();
     await expectAnswer(first, /^Hi\./);
     const id = await sessionOf(first);
-    const hidden = [first];
+    const others = [first];
     for (let tab = 2; tab <= 6; tab += 1) {
       const page = await context.newPage();
       await openConsole(page, id);
       await expectAnswer(page, /^Hi\./);
-      hidden.push(page);
+      others.push(page);
     }
-    for (const page of hidden) await become(page, "hidden");
     const seventh = await context.newPage();
     await openConsole(seventh, id);
     await expectAnswer(seventh, /^Hi\./);
     const isAsking = seventh.getByRole("status", { name: "Connection" }).getByText(/^Other tabs/);
     await expectSeen(isAsking);
-    for (const page of hidden) await page.clock.runFor(61_000);
+    for (const page of others) await setVisibility(page, "hidden");
     await expectGone(isAsking);
     await say(seventh, "And now?");
     (await kept.service.model.next()).say("Now too.").finish();
     await expectAnswer(seventh, /^Now too\./);
-    await become(first, "visible");
+    await setVisibility(first, "visible");
     await expectAnswer(first, /^Now too\./);
   });
 
@@ -99,9 +91,9 @@ describe.skipIf(isLeftOut)("hidden tabs", { timeout: 90_000 }, () => {
     await page.getByRole("button", { name: "Developer panel" }).click();
     await expectSeen(page.getByRole("region", { name: "Events" }).getByText("title_changed").first());
     expect(begun).toEqual(["0"]);
-    await become(page, "hidden");
+    await setVisibility(page, "hidden");
     await expect.poll(() => ended).toEqual(["0"]);
-    await become(page, "visible");
+    await setVisibility(page, "visible");
     await expect.poll(() => begun.length).toBe(2);
     expect(begun[1]).not.toBe("0");
   });

@@ -7,6 +7,7 @@ import { buffer } from "node:stream/consumers";
 import type { Locator, Page, Request } from "playwright-core";
 import { describe, expect, it } from "vitest";
 import { isWithoutChromium } from "../../../../test/browser/chromium.ts";
+import { setVisibility } from "../../../../test/browser/visibility.ts";
 import { expectGone, expectSeen } from "./console-page.ts";
 import { ADMIN_KEY, SCRIPTED } from "./console-service.ts";
 import { serveSeveralApps } from "./several-apps.ts";
@@ -134,14 +135,14 @@ describe.skipIf(isLeftOut)("the operators' area", { timeout: 60_000 }, () => {
       await page.evaluate(() => fetch("/api/control/models").then((answer) => answer.text()));
       await expect.poll(() => asked - answered).toBe(0);
     };
-    await page.evaluate(hide, "hidden");
+    await setVisibility(page, "hidden");
     await settle();
     const before = asked;
     await page.clock.runFor(60_000);
     await settle();
     expect(asked).toBe(before);
     call.finish();
-    await page.evaluate(hide, "visible");
+    await setVisibility(page, "visible");
     await expect.poll(() => asked).toBeGreaterThan(before);
   });
 
@@ -423,20 +424,11 @@ function focused(page: Page): Promise<string> {
   return page.evaluate(() => (globalThis as unknown as Measured).document.activeElement?.textContent ?? "");
 }
 
-/** Simulates that another tab is in front, or none. Runs in the page. */
-function hide(visibility: string): void {
-  const { document, Event } = globalThis as unknown as Measured;
-  Object.defineProperty(document, "visibilityState", { configurable: true, value: visibility });
-  document.dispatchEvent(new Event("visibilitychange"));
-}
-
 interface Stored {
   readonly sessionStorage: object;
 }
 interface Measured {
-  readonly Event: new (type: string) => object;
   readonly document: {
     readonly activeElement: { readonly textContent: string | null } | null;
-    dispatchEvent(event: object): void;
   };
 }

@@ -1,9 +1,10 @@
 // Actions: stored requests that a person must decide. Each belongs to one tool call of one turn.
 
 import type { Action, ApproverAction, PendingAction } from "@colloquy/protocol";
+import { ATTACHMENTS_MAX } from "@colloquy/protocol/action-results";
 import { mayUserDecide } from "@colloquy/protocol/may-user-decide";
 import { bigint, type Fields, json, pair, type RecordOf, text } from "./field.ts";
-import type { JsonObject, JsonValue } from "./json.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "./json.ts";
 
 /** The request of an action, with the field names of the wire. */
 export type ActionRequest =
@@ -172,6 +173,15 @@ export const ACTION_FIELDS = {
 
 export type ActionRecord = RecordOf<typeof ACTION_FIELDS>;
 export type ActionStatus = ActionRecord["status"];
+
+/** Returns the ids of the files that a result names, which may be invalid; those beyond the maximum are ignored. */
+export function namedFiles(result: JsonValue): string[] {
+  const { attachments = null } = isJsonObject(result) ? result : {};
+  if (!Array.isArray(attachments)) return [];
+  return attachments
+    .slice(0, ATTACHMENTS_MAX)
+    .flatMap((id) => (typeof id === "string" ? [id.toLowerCase()] : []));
+}
 
 /** Returns true if another client may run the call of this action after the first client's claim has expired. */
 function isRepeatable({ asked }: Pick<ActionRecord, "asked">): boolean {

@@ -1,10 +1,13 @@
 import { Message, PersistedMessage } from "@colloquy/protocol";
 import { describe, expect, it } from "vitest";
 import {
+  ANSWER_FILE_BYTES,
+  ANSWER_FILES,
   isUncertain,
   joinStepText,
   needsIntent,
   openCalls,
+  OutputBudget,
   toPersistedMessage,
   toWireMessage,
   type MessageRecord,
@@ -117,5 +120,25 @@ describe("the text of steps", () => {
     expect(joinStepText("one", "two")).toBe("one\n\ntwo");
     expect(joinStepText("", "two")).toBe("two");
     expect(joinStepText("one", "")).toBe("one");
+  });
+});
+
+describe("the files of an answer", () => {
+  const result = (bytes: number) => ({
+    call_id: "a",
+    name: "draw",
+    output: null,
+    is_error: false,
+    duration_ms: 1,
+    attachments: [{ id: "f", media_type: "image/png", bytes, sha256: "a", name: "a.png" }],
+  });
+
+  it("are limited in number and bytes, with those of results before a crash", () => {
+    const many = new OutputBudget({ toolResults: Array.from({ length: ANSWER_FILES - 1 }, () => result(1)) });
+    expect([many.takeFile(1), many.takeFile(1)]).toEqual([true, false]);
+    many.giveBackFile(1);
+    expect(many.takeFile(1)).toBe(true);
+    const large = new OutputBudget({ toolResults: [result(ANSWER_FILE_BYTES - 5)] });
+    expect([large.takeFile(6), large.takeFile(5), large.takeFile(1)]).toEqual([false, true, false]);
   });
 });

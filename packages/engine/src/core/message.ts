@@ -366,13 +366,35 @@ function toWireCall(call: ToolCallRecord): ToolCall {
 const MAX_OUTPUT_BYTES = 1_024 * 1_024;
 /** Maximum size of outputs that are always kept, such as a number or an error. */
 const SHORT_OUTPUT_BYTES = 256;
+/** Maximum files of tools in an answer, and their bytes. */
+export const ANSWER_FILES = 100;
+export const ANSWER_FILE_BYTES = 100 * 1_024 * 1_024;
 
-/** Tracks the remaining bytes for an answer's outputs. */
+/** Tracks the remaining bytes and files of an answer's outputs. */
 export class OutputBudget {
   #bytes: number;
+  #files: number;
+  #fileBytes: number;
 
   constructor({ toolResults }: Pick<MessageRecord, "toolResults">) {
     this.#bytes = toolResults.reduce((sum, { output, told = output }) => sum + byteLength(told), 0);
+    const files = toolResults.flatMap(({ attachments = [] }) => attachments);
+    this.#files = files.length;
+    this.#fileBytes = files.reduce((sum, { bytes }) => sum + bytes, 0);
+  }
+
+  /** Reserves a file of this size. Returns false if it exceeds the limits of the answer. */
+  takeFile(bytes: number): boolean {
+    if (this.#files >= ANSWER_FILES || this.#fileBytes + bytes > ANSWER_FILE_BYTES) return false;
+    this.#files += 1;
+    this.#fileBytes += bytes;
+    return true;
+  }
+
+  /** Gives back a file that was taken and not kept. */
+  giveBackFile(bytes: number): void {
+    this.#files -= 1;
+    this.#fileBytes -= bytes;
   }
 
   /** Returns the output if it fits into the remaining budget; otherwise a note for the model with its size. */

@@ -123,8 +123,9 @@ describe("an owned session", () => {
     expect(hiddenFrom({ ...mine, app: null }, proving([], ["open"]))).toBeNull();
   });
 
-  it("gets its owner while it is empty, from a user whom its App accepts", () => {
+  it("gets its owner before its first message, from a user whom its App accepts", () => {
     expect(newOwnerOf(NEW, proving([]))).toBe("me");
+    expect(newOwnerOf(session({ titleSource: "user", modelChosen: true }), proving([]))).toBe("me");
     expect(newOwnerOf(session({ messageCount: 1 }), proving([]))).toBeNull();
     expect(newOwnerOf(session({ owner: "other" }), proving([]))).toBeNull();
     expect(ownerOfNew("open", proving([]).user)).toBeNull();

@@ -1,6 +1,6 @@
 // Access to sessions. Callers with access to a session's App may use it. Once it has an owner, only that user may.
 
-import { isEmptySession, appOf, type SessionRecord } from "./session.ts";
+import { appOf, type SessionRecord } from "./session.ts";
 import { addressOf } from "./wallet-id.ts";
 
 /** A signed-in user of some Apps. */
@@ -11,7 +11,7 @@ export interface SessionUser {
   readonly apps: readonly string[];
   /** Ids of the wallets that the user has proved to hold, the newest last; absent for none. */
   readonly wallets?: readonly string[];
-  /** True if the requested App accepts the token, so that the user becomes the owner of an empty session without an App. */
+  /** True if the requested App accepts the token, so that the user becomes the owner of a session without an App and without messages. */
   readonly takesNew: boolean;
 }
 
@@ -47,9 +47,12 @@ export function hiddenFrom(session: SessionOwnership, access: SessionAccess | nu
   return isOwner(session, access.user) ? null : "other_owner";
 }
 
-/** Returns the user's pseudonym if the user becomes the owner of the session, otherwise `null`. */
+/**
+ * Returns the user's pseudonym if the user becomes the owner of the session, otherwise `null`. A title or a model may
+ * precede the first message, whose App may be the first that accepts the user's token.
+ */
 export function newOwnerOf(session: SessionRecord, { user }: SessionAccess): string | null {
-  return session.owner !== null || !isEmptySession(session) ? null : ownerOfNew(session.app, user);
+  return session.owner !== null || session.messageCount > 0 ? null : ownerOfNew(session.app, user);
 }
 
 /** Returns the owner of a new session of the App, which is `null` before its first chat. */

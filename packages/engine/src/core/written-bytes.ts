@@ -2,6 +2,9 @@
 // command, in bytes. What models and tools produce for it is bounded by the limits of turns and sessions
 // instead. test/written-bytes.test.ts compares both.
 
+import { namedFiles } from "./action.ts";
+import { type AppendedTurn, filesIn } from "./commands/append.ts";
+import { isJsonObject } from "./json.ts";
 import { METADATA_MAX_BYTES } from "./metadata.ts";
 import { USER_STATE_MAX_BYTES } from "./user-state.ts";
 
@@ -46,7 +49,8 @@ export interface WrittenChat {
 
 /** Returns the bytes of a change with this body, which may be absent. */
 export function changeBytes(body: unknown = null): number {
-  return ROWS + STATES_OF_CHANGE * STATE + COPIES_OF_BODY * jsonBytes(body);
+  const files = isJsonObject(body) ? namedFiles(body["result"] ?? null).length : 0;
+  return ROWS + STATES_OF_CHANGE * STATE + COPIES_OF_BODY * (jsonBytes(body) + files * FILE_BYTES);
 }
 
 /** An appended turn: its row, two messages with an event each, and the session's row. */
@@ -55,8 +59,8 @@ const ROWS_OF_TURN = 3 * 1024;
 const COPIES_OF_APPENDED = 5;
 
 /** Returns the bytes of turns that are appended. */
-export function appendBytes(turns: readonly { readonly attachments?: readonly string[] }[]): number {
-  const files = turns.reduce((count, { attachments = [] }) => count + attachments.length, 0);
+export function appendBytes(turns: readonly AppendedTurn[]): number {
+  const files = turns.reduce((count, turn) => count + filesIn(turn).length, 0);
   const texts = jsonBytes(turns) + files * FILE_BYTES;
   return ROWS + STATES_OF_CHANGE * STATE + turns.length * ROWS_OF_TURN + COPIES_OF_APPENDED * texts;
 }

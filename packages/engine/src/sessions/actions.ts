@@ -16,6 +16,7 @@ import type { SessionAccess } from "../core/session-access.ts";
 import type { ApprovalCursor, Store } from "../core/ports/driven/store.ts";
 import type { ClaimRequest, NewSessionOptions } from "../core/ports/driving/services.ts";
 import type { Dispatcher } from "../turns/dispatcher.ts";
+import { chatRejection } from "./chat-input.ts";
 import type { SessionRegistry } from "./session-registry.ts";
 
 /** Maximum number of decided actions in a list, in addition to the pending ones. */
@@ -304,6 +305,9 @@ function refusal(
         "action_cancelled",
         "The answer that requested this decision was stopped. Send a message to continue.",
       );
+    case "attachment_not_found":
+    case "attachment_of_other_app":
+      return chatRejection(outcome.kind);
     case "not_claimable":
       return new InvalidRequest(
         "action_not_claimable",

@@ -185,6 +185,72 @@ describe("an interrupt", () => {
     expect(parse(await service.conversations.interrupt(id, ANONYMOUS, null))).toEqual(sealed);
   });
 
+  describe("while its commit is in progress", () => {
+    let hold: (() => Promise<void>) | undefined;
+    let checkpoints: number;
+    beforeEach(async () => {
+      hold = undefined;
+      checkpoints = 0;
+      await service.close();
+      service = await startService({
+        adjust: (config) => {
+          const { default: app } = config.apps;
+          return { ...config, apps: { ...config.apps, default: { ...app!, onBusy: "interrupt" } } };
+        },
+        beforeCall: (method) => {
+          if (method === "turns.checkpoint") checkpoints += 1;
+          return ["interrupt", "chat"].includes(method) ? hold?.() : undefined;
+        },
+      });
+    });
+    /** Streams "One". Delays the next commit until `resolve` or `reject` is called. */
+    const holdCommit = async () => {
+      await service.say(id, "hello");
+      const call = await service.model.next();
+      call.say("One");
+      await until(async () => (await service.snapshot(id)).messages[1]?.content === "One");
+      const { promise, resolve, reject } = Promise.withResolvers<void>();
+      hold = () => promise;
+      /** Streams more text. Resolves when the turn has checkpointed it. */
+      const say = async (text: string) => {
+        const before = checkpoints;
+        call.say(text);
+        await service.clock.advance(300);
+        await until(() => checkpoints > before);
+      };
+      return { call, say, resolve, reject };
+    };
+    const textOf = async () => (await service.snapshot(id)).messages[1]?.content;
+
+    it.each([
+      ["an interrupt", () => service.conversations.interrupt(id, ANONYMOUS, null)],
+      ["the operator's interrupt", () => service.conversations.interruptExisting(id)],
+      ["a message that interrupts", () => service.say(id, "Stop!")],
+    ])("%s publishes no text that it may not keep", async (_name, interrupt) => {
+      const { say, resolve } = await holdCommit();
+      const interrupted = interrupt();
+      await say(" two");
+      expect(await textOf()).toBe("One");
+      resolve();
+      await interrupted;
+      // The checkpoint is longer.
+      expect(lines((await service.snapshot(id)).messages)[1]).toBe("agent interrupted: One two");
+    });
+
+    it("publishes the whole text if an interrupt fails", async () => {
+      const { call, say, reject } = await holdCommit();
+      const interrupted = service.conversations.interrupt(id, ANONYMOUS, null);
+      await say(" two");
+      reject(new Error("The disk is full"));
+      await expect(interrupted).rejects.toThrow("The disk is full");
+      call.say(" three");
+      await until(async () => (await textOf()) === "One two three");
+      call.finish();
+      await until(idle);
+      expect(await textOf()).toBe("One two three");
+    });
+  });
+
   it("hides dropped messages from the model in the next chat", async () => {
     await service.say(id, "one");
     (await service.model.next()).say("part");

@@ -67,6 +67,14 @@ type SnapshotRequest = Pick<ChatRequest, "sessionId" | "access" | "messages" | "
 
 const NEVER = new AbortController().signal;
 
+/** Text of a running turn. No more of it is published until `release` is called. */
+interface FrozenText {
+  readonly streamed: PartialText | null;
+  release(): void;
+}
+
+const NOT_STREAMING: FrozenText = { streamed: null, release: () => undefined };
+
 /**
  * Operations on one conversation. If `access` does not include the session, methods throw `OtherApp`, or
  * `NotFound` for another user's session, and change nothing. `null` grants access to all sessions.
@@ -125,12 +133,13 @@ export class Conversations {
   ): Promise<Applied<AcceptedChat>> {
     const { registry, titles } = this.#options;
     let outcome: ChatOutcome | null = null;
+    const interrupts = request.onBusy === "interrupt" || (request.replaces ?? null) !== null;
+    // Only an interrupt needs the text, which may be long.
+    const { streamed, release } = interrupts ? this.#freezeText(request.sessionId) : NOT_STREAMING;
     try {
-      const interrupts = request.onBusy === "interrupt" || (request.replaces ?? null) !== null;
       const input = {
         ...chatInputOf(request, app, this.#options.limits),
-        // Only an interrupt needs the text, which may be long.
-        streamed: interrupts ? this.#streamed(request.sessionId) : null,
+        streamed,
         claim: slot.claim,
         fullProviders: slot.fullProviders,
       };
@@ -155,6 +164,7 @@ export class Conversations {
       if (outcome === null) this.#options.dispatcher.workArrived();
       throw error;
     } finally {
+      release();
       // The events of the commit are published, so they precede the first delta of the turn.
       slot.settle(outcome);
     }
@@ -181,20 +191,20 @@ export class Conversations {
     messages: MessageRange | null = null,
     turn?: number,
   ): Promise<SnapshotView> {
-    const input = { streamed: this.#streamed(sessionId), turn };
     const { registry } = this.#options;
-    const command = { kind: "interrupt", input } as const;
-    const applied = await registry.executeOrCreate(sessionId, access, creation, command, {
-      unlessDeleted: true,
-    });
+    const { streamed, release } = this.#freezeText(sessionId);
+    const command = { kind: "interrupt", input: { streamed, turn } } as const;
+    const applied = await registry
+      .executeOrCreate(sessionId, access, creation, command, { unlessDeleted: true })
+      .finally(release);
     return await this.#snapshotAfter(applied, { sessionId, access, messages, waitMs: 0, signal: NEVER });
   }
 
   /** Interrupts a session of any App; does nothing if it does not exist. */
   async interruptExisting(sessionId: string): Promise<void> {
     const target = { session: sessionId, birth: null, load: false, access: null };
-    const input = { streamed: this.#streamed(sessionId) };
-    await this.#options.registry.execute({ kind: "interrupt", target, input });
+    const { streamed, release } = this.#freezeText(sessionId);
+    await this.#options.registry.execute({ kind: "interrupt", target, input: { streamed } }).finally(release);
   }
 
   /** Creates the session if it does not exist, unless it was deleted a short time ago. */
@@ -279,13 +289,17 @@ export class Conversations {
     return options;
   }
 
-  /** Returns the text of the session's turn in this process, including text that is not committed. */
-  #streamed(sessionId: string): PartialText | null {
+  /**
+   * Freezes the text of the session's turn in this process, and returns it with its uncommitted part. Returns
+   * `NOT_STREAMING` if no turn streams here.
+   */
+  #freezeText(sessionId: string): FrozenText {
     const session = this.#options.registry.inMemory(sessionId);
     const running = session === null ? null : this.#options.running.ofSession(session.key);
     const streaming = session?.streaming ?? null;
-    if (streaming === null || running === null) return null;
-    return { messageId: streaming.messageId, epoch: running.turn.epoch, text: streaming.text };
+    if (session === null || streaming === null || running === null) return NOT_STREAMING;
+    const streamed = { messageId: streaming.messageId, epoch: running.turn.epoch, text: streaming.text };
+    return { streamed, release: session.freezeText() };
   }
 
   /** Returns the snapshot after a commit. Its errors must not claim that nothing was changed. */

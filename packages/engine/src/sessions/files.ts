@@ -1,6 +1,6 @@
-// Stores, reads and garbage-collects files of sessions. An upload records its blob as unused, stores the
-// bytes, and then inserts the row; the row of a tool's file is inserted with the call's result. After a crash at any
-// point, cleanup removes the blob unless the row exists.
+// Stores, reads and garbage-collects files of sessions. An upload records its blob as unused, which reserves its room,
+// stores the bytes, and then inserts the row, which releases the room; the row of a tool's file is inserted with the
+// call's result. After a crash at any point, cleanup removes the blob unless the row exists.
 
 import { createHash, randomUUID } from "node:crypto";
 import { Readable } from "node:stream";
@@ -9,13 +9,14 @@ import { ATTACHMENTS_MAX } from "@colloquy/protocol";
 import { isText, type MediaType } from "@colloquy/protocol/media-types";
 import { NotFound, OutcomeUnknown, ServiceError, Unavailable } from "../core/errors.ts";
 import { type NewFile, toAttachment, TOOL_TEXT_MAX, UPLOAD_MAX_MS } from "../core/file.ts";
+import { ANSWER_FILE_BYTES, ANSWER_FILES, type OutputBudget } from "../core/message.ts";
 import type { ByteRange, FileStore } from "../core/plugins/file-store.ts";
 import type { Clock } from "../core/ports/driven/clock.ts";
 import type { Logger } from "../core/ports/driven/logger.ts";
-import type { Store } from "../core/ports/driven/store.ts";
+import type { ExpectedBlob, Store } from "../core/ports/driven/store.ts";
 import type { ToolFile } from "../core/ports/driven/tool.ts";
 import type { NewSessionOptions } from "../core/ports/driving/services.ts";
-import { hiddenFrom, type SessionAccess } from "../core/session-access.ts";
+import { hiddenFrom, ownerOfNew, type SessionAccess } from "../core/session-access.ts";
 import { DETECTED_BYTES, emptyFile, fileName, mediaTypeOf, TextCheck } from "../files/media-types.ts";
 import type { KeptFiles, TurnFiles } from "../turns/attached-files.ts";
 import { chatRejection } from "./chat-input.ts";
@@ -44,6 +45,14 @@ interface ReceivedFile {
   /** Media type from the client or the tool; `undefined` for none. */
   readonly declared: string | undefined;
   readonly content: AsyncIterable<Uint8Array>;
+}
+
+/** Where a file is added. */
+interface FilePlace extends Pick<ExpectedBlob, "sessionId" | "owner"> {
+  /** UUID of the file. */
+  readonly id: string;
+  /** Number of bytes; `null` if it is not known before they have arrived. */
+  readonly length: number | null;
 }
 
 export interface Upload extends ReceivedFile {
@@ -88,41 +97,68 @@ export class Files implements TurnFiles {
    * a quota is exceeded or the disk is full.
    */
   async upload(upload: Upload, creation: NewSessionOptions): Promise<Attachment> {
-    const { registry, clock } = this.#options;
+    const { registry, clock, store } = this.#options;
     const { sessionId, access, length } = upload;
     if (length !== null && length > this.maxBytes) throw tooLarge(this.maxBytes);
-    const before = upload.id === undefined ? null : await this.#uploaded(upload, upload.id);
-    if (before !== null) return before;
-    await this.#assertQuota(upload, length ?? 0);
+    const id = upload.id ?? randomUUID();
+    const found = await store.files.find(sessionId, id);
+    // Before the room is reserved, which counts towards the owner's quota.
+    const hidden = found === null ? null : hiddenFrom(found.session, access);
+    if (hidden !== null) throw registry.hidden(sessionId, access, hidden);
+    if (found !== null && found.file !== null) return toAttachment(found.file);
     const startedAt = clock.monotonic();
-    return await this.#store(upload, upload.id ?? randomUUID(), async (file) => {
-      if (length === null) await this.#assertQuota(upload, file.bytes);
+    const place = { id, sessionId, owner: ownerOfNew(null, access.user), length };
+    return await this.#store(upload, place, async (file) => {
       await upload.authorizeAgain?.();
       if (clock.monotonic() - startedAt > UPLOAD_MAX_MS) throw tooSlow();
       const command = { kind: "addFile", input: file } as const;
       const { outcome } = await registry.executeOrCreate(sessionId, access, creation, command);
-      if (outcome !== "ok") throw chatRejection(outcome);
+      if (outcome === "file_exists") await this.#discard(file.blob);
+      else if (outcome !== "ok") throw chatRejection(outcome);
       return toAttachment(file);
     });
   }
 
-  /** Stores the bytes of tools' files, whose rows are added with the result of the call. Never rejects. */
+  /**
+   * Stores the bytes of tools' files, whose rows are added with the result of the call. Keeps none after an abort of
+   * `signal`. Never rejects.
+   */
   async keep(
     { sessionId, app }: { readonly sessionId: string; readonly app: string },
     given: readonly ToolFile[],
+    budget: OutputBudget,
+    signal: AbortSignal,
   ): Promise<KeptFiles> {
     const files: NewFile[] = [];
     const refused: string[] = [];
     for (const file of given.slice(0, ATTACHMENTS_MAX)) {
-      const pending = files.reduce((sum, { bytes }) => sum + bytes, file.data.length);
+      if (signal.aborted) break;
+      const { length } = file.data;
+      if (length > this.maxBytes) {
+        refused.push(refusalOf(file, tooLarge(this.maxBytes).message));
+        continue;
+      }
+      // Before the bytes are stored, because the calls of a step are concurrent.
+      if (!budget.takeFile(length)) {
+        refused.push(refusalOf(file, ANSWER_FULL));
+        continue;
+      }
+      const place = { id: randomUUID(), sessionId, owner: null, length };
       try {
-        await this.#assertQuota({ app, sessionId }, pending);
-        files.push(await this.#store(receivedFrom(file, app), randomUUID(), assertScrubbed));
+        files.push(await this.#store(receivedFrom(file, app), place, assertScrubbed));
       } catch (error) {
-        refused.push(refusalOf(file, error));
+        budget.giveBackFile(length);
+        refused.push(refusalOf(file, error instanceof ServiceError ? error.message : NOT_STORED));
         if (!(error instanceof ServiceError))
           this.#options.logger.error({ err: error }, "a tool's file was not stored");
       }
+    }
+    if (signal.aborted) {
+      for (const { blob, bytes } of files) {
+        await this.#discard(blob);
+        budget.giveBackFile(bytes);
+      }
+      return { files: [], refused: [] };
     }
     const more = given.length - ATTACHMENTS_MAX;
     if (more > 0) refused.push(`[${more} more files were not kept: a result may have ${ATTACHMENTS_MAX}.]`);
@@ -132,32 +168,25 @@ export class Files implements TurnFiles {
   /** Stores the bytes of a file, then adds it. Removes the bytes if that fails. */
   async #store<Added>(
     source: ReceivedFile,
-    id: string,
+    { id, length, ...place }: FilePlace,
     add: (file: NewFile) => Promise<Added>,
   ): Promise<Added> {
-    const { store, files, limits } = this.#options;
+    const { files, limits } = this.#options;
     const { app } = source;
     const blob = `${app}/${randomUUID()}`;
     const received = new Received(source, limits);
     const beginning = await received.begin();
-    // Cleanup must not remove the blob of a file in progress.
-    await store.files.expect(blob, 2 * UPLOAD_MAX_MS);
     try {
+      await this.#reserve({ ...place, blob, app, bytes: length ?? 0 });
       await files.put(blob, received.content(beginning));
       const { mediaType, bytes, sha256 } = received;
+      if (bytes !== length) await this.#reserve({ ...place, blob, app, bytes });
       const name = fileName(source.name, mediaType);
       return await add({ id, app, sha256, mediaType, bytes, name, blob });
     } catch (error) {
       if (!(error instanceof OutcomeUnknown)) await this.#discard(blob);
       throw error;
     }
-  }
-
-  /** Returns the file that an earlier upload stored with this id; `null` if there is none. */
-  async #uploaded({ sessionId, access }: Upload, id: string): Promise<Attachment | null> {
-    const found = await this.#options.store.files.find(sessionId, id);
-    if (found === null || found.file === null || hiddenFrom(found.session, access) !== null) return null;
-    return toAttachment(found.file);
   }
 
   /** Removes the blob of a failed upload. If the removal fails, cleanup retries it. */
@@ -252,14 +281,15 @@ export class Files implements TurnFiles {
   }
 
   /**
-   * Throws `Unavailable` 507 if the upload would exceed a quota. Concurrent uploads can still exceed it,
-   * because they reserve no space.
+   * Reserves room for bytes, and keeps the cleanup from removing them while they are stored. Throws `Unavailable` 507 if
+   * they would exceed a quota.
    */
-  async #assertQuota({ app, sessionId }: Pick<Upload, "app" | "sessionId">, bytes: number): Promise<void> {
+  async #reserve(expected: ExpectedBlob): Promise<void> {
     const { store, limits } = this.#options;
-    const used = await store.files.used(app, sessionId);
-    if (used.owner + bytes > limits.ownerFileBytes) throw quotaFull("Your files");
-    if (used.app + bytes > limits.appFileBytes) throw quotaFull("The files of this App");
+    await store.files.expect(expected, 2 * UPLOAD_MAX_MS);
+    const used = await store.files.used(expected.blob);
+    if (used.owner > limits.ownerFileBytes) throw quotaFull("Your files");
+    if (used.app > limits.appFileBytes) throw quotaFull("The files of this App");
   }
 }
 
@@ -338,10 +368,12 @@ async function assertScrubbed(file: NewFile): Promise<NewFile> {
   throw tooLarge(TOOL_TEXT_MAX);
 }
 
+const NOT_STORED = "It could not be stored.";
+const ANSWER_FULL = `All results of an answer may have ${ANSWER_FILES} files with ${ANSWER_FILE_BYTES / 1024 / 1024} MiB together. Answer with what there is.`;
+
 /** Returns the sentence that replaces a tool's file in the result. */
-function refusalOf({ name = "", mediaType = "" }: ToolFile, error: unknown): string {
+function refusalOf({ name = "", mediaType = "" }: ToolFile, why: string): string {
   const named = JSON.stringify((name || mediaType || "without a name").slice(0, 100));
-  const why = error instanceof ServiceError ? error.message : "It could not be stored.";
   return `[The file ${named} of this result was not kept. ${why}]`;
 }
 

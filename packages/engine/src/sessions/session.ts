@@ -51,6 +51,8 @@ export class Session {
   /** Length of the current step after its last growth; `null` if unknown: the next `grow` returns its whole text. */
   #stepLength: number | null = null;
   #textMark: string | null = null;
+  /** Number of interrupts in progress, during which the text must not grow. */
+  #freezes = 0;
   /** Events that arrived before earlier ones, by number. */
   readonly #early = new Map<number, NumberedEvent>();
   readonly #waiters = new Set<() => void>();
@@ -256,12 +258,21 @@ export class Session {
   }
 
   /**
+   * Stops publishing text of the answer until the returned function is called. An interrupt that commits the current text
+   * must not retract newer text. If the answer continues, the next `grow` returns the whole text of the step.
+   */
+  freezeText(): () => void {
+    this.#freezes += 1;
+    return () => void (this.#freezes -= 1);
+  }
+
+  /**
    * Adds `delta` to the current step, whose text so far is `before`. Returns the change for subscribers: the
    * whole text of the step if the session was loaded in the middle of it, or `null` if the message does not
-   * stream or earlier events are missing.
+   * stream, its text is frozen or earlier events are missing.
    */
   grow(messageId: string, before: string, delta: string): Growth | null {
-    if (this.isBehind) {
+    if (this.isBehind || this.#freezes > 0) {
       this.#stepLength = null;
       return null;
     }

@@ -20,19 +20,38 @@ const byId = prepare<
 const ofApp = prepare<[string], { readonly bytes: number }>(
   (on) => `SELECT coalesce(sum(bytes), 0)${on.postgres("::bigint")} AS bytes FROM files WHERE app = $1`,
 );
-const session = prepare<[string], { readonly key: number; readonly owned_by: string | null }>(
-  "SELECT key, owned_by FROM sessions WHERE id = $1",
-);
-const ofOwner = prepare<[string, string], { readonly bytes: number }>(
+/** Sessions of the holder: those of an owner, or one without an owner. */
+const ofHolder = prepare<[string, string], { readonly bytes: number }>(
   (on) => `SELECT coalesce(sum(f.bytes), 0)${on.postgres("::bigint")} AS bytes
-   FROM sessions s JOIN files f ON f.session_key = s.key WHERE s.owned_by = $2 AND f.app = $1`,
+   FROM (SELECT key FROM sessions WHERE owned_by = $2
+     UNION ALL SELECT key FROM sessions WHERE id = $2 AND owned_by IS NULL) AS s
+   JOIN files f ON f.session_key = s.key WHERE f.app = $1`,
 );
-const ofKey = prepare<[string, number], { readonly bytes: number }>(
-  (on) => `SELECT coalesce(sum(bytes), 0)${on.postgres("::bigint")} AS bytes
-   FROM files WHERE session_key = $2 AND app = $1`,
+/** The reservations up to the one of a blob. */
+const reserved = prepare<
+  [string],
+  { readonly app: string; readonly holder: string; readonly of_app: number; readonly of_holder: number }
+>(
+  (on) => `SELECT own.app, own.holder, coalesce(sum(o.bytes), 0)${on.postgres("::bigint")} AS of_app,
+     coalesce(sum(CASE WHEN o.holder = own.holder THEN o.bytes END), 0)${on.postgres("::bigint")} AS of_holder
+   FROM unused_blobs own LEFT JOIN unused_blobs o ON o.app = own.app AND o.number <= own.number AND o.bytes > 0
+   WHERE own.id = $1 AND own.app IS NOT NULL GROUP BY own.app, own.holder`,
 );
-const expect = prepare<[string, number]>(
-  "INSERT INTO unused_blobs (id, blob, due_at) VALUES ($1, $1, $2) ON CONFLICT DO NOTHING",
+const session = prepare<[string], { readonly owned_by: string | null; readonly message_count: number }>(
+  "SELECT owned_by, message_count FROM sessions WHERE id = $1",
+);
+/** First key of the advisory locks that order the reservations of an App. */
+const LOCKS = 20_483;
+const subjectOfApp = (_at: unknown, { app }: { readonly app: string }): string => `files of ${app}`;
+const subjectOfBlob = (_at: unknown, blob: string): string => `blob ${blob}`;
+// Held until the commit, so that reservations with lower numbers are visible. A separate statement, as in rate-counters.ts.
+const lockApp = prepare<[string]>(
+  (on) => on.postgres(`SELECT pg_advisory_xact_lock(${LOCKS}, hashtext($1))`) + on.sqlite("SELECT $1"),
+);
+const expect = prepare<[string, number, string, string, number]>(
+  `INSERT INTO unused_blobs (id, blob, due_at, app, holder, bytes, number) VALUES ($1, $1, $2, $3, $4, $5,
+     (SELECT coalesce(max(number), 0) + 1 FROM unused_blobs WHERE app = $3 AND bytes > 0))
+   ON CONFLICT (id) DO UPDATE SET bytes = excluded.bytes, number = excluded.number`,
 );
 // SKIP LOCKED: a command is about to share the bytes of the file.
 const expire = prepare<[number, number]>(
@@ -66,18 +85,21 @@ export const files: SharedPort<FileRows> = {
       return { session: { app, owner }, file: columns.id === null ? null : toFile(columns) };
     },
   ),
-  used: read("files", function* (_at, app, sessionId) {
-    const owner = yield* session.get(sessionId);
-    const own =
-      owner === undefined
-        ? undefined
-        : owner.owned_by === null
-          ? yield* ofKey.get(app, owner.key)
-          : yield* ofOwner.get(app, owner.owned_by);
-    return { app: (yield* ofApp.get(app))?.bytes ?? 0, owner: own?.bytes ?? 0 };
+  expect: change(subjectOfApp, function* (at, { blob, app, sessionId, owner, bytes }, keptMs) {
+    yield* lockApp.get(app);
+    const { owned_by: owned = null, message_count: messages = 0 } = (yield* session.get(sessionId)) ?? {};
+    // As `newOwnerOf`.
+    const holder = owned ?? (messages === 0 ? owner : null) ?? sessionId;
+    yield* expect.run(blob, at + keptMs, app, holder, bytes);
   }),
-  expect: change("files", function* (at, blob, keptMs) {
-    yield* expect.run(blob, at + keptMs);
+  used: read(subjectOfBlob, function* (_at, blob) {
+    const own = yield* reserved.get(blob);
+    if (own === undefined) throw new Error(`The blob ${blob} is not expected`);
+    const { app, holder, of_app: ofAppReserved, of_holder: ofHolderReserved } = own;
+    return {
+      app: ((yield* ofApp.get(app))?.bytes ?? 0) + ofAppReserved,
+      owner: ((yield* ofHolder.get(app, holder))?.bytes ?? 0) + ofHolderReserved,
+    };
   }),
   expire: change("files", (at, limit) => expire.run(at - FILE_GRACE_MS, limit)),
   unused: look("files", function* (at, limit) {

@@ -1,8 +1,9 @@
+import type { SQLInputValue } from "node:sqlite";
 import { expect, it } from "vitest";
 import type { FoundPart } from "../core/ports/driven/search-store.ts";
 import { parseSearch } from "../core/search-text.ts";
 import { search } from "./search.ts";
-import { openDatabase, prepareIn, prepareWork } from "./sqlite/database.ts";
+import { openDatabase, type Prepare, prepareIn, prepareWork } from "./sqlite/database.ts";
 
 const NOW = 2_000;
 const ACCESS = {
@@ -40,5 +41,33 @@ it("reads a bounded number of messages per user and wallet for a frequent word",
     expect(find(query).map(({ createdAt }) => createdAt)).toEqual([1_199, 1_198, 1_197, 1_196]);
   expect(statements).not.toEqual([]);
   expect(statements.filter((text) => !text.includes("LIMIT 500"))).toEqual([]);
+  database.close();
+});
+
+it("adds each of more than a thousand messages of one moment with the same few statements", () => {
+  const database = openDatabase(null, 0);
+  const prepare = prepareIn(database);
+  let runs = 0;
+  const counting = (text: string) => {
+    const statement = prepare<SQLInputValue[], unknown>(text);
+    const counted =
+      <Result>(call: (...parameters: SQLInputValue[]) => Result) =>
+      (...parameters: SQLInputValue[]): Result => {
+        runs += 1;
+        return call(...parameters);
+      };
+    return { ...statement, all: counted(statement.all), run: counted(statement.run) };
+  };
+  const work = prepareWork(counting as Prepare);
+  database.exec(MESSAGES);
+  database.exec("UPDATE messages SET created_at = 5");
+  let messages = 0;
+  for (let hasMore = true; hasMore; ) {
+    const batch = work(search.index.work(NOW as never));
+    messages += batch.messages;
+    hasMore = batch.hasMore;
+  }
+  expect(messages).toBe(1_200);
+  expect(runs).toBeLessThan(1_200 * 5);
   database.close();
 });

@@ -30,8 +30,8 @@ import {
 const REMOVED = 16;
 /** Maximum candidates that a search compares in each scope before it uses the index. */
 const NEWEST = 500;
-/** Maximum jobs and messages of a batch. */
-const [JOBS, MESSAGES] = [100, 100];
+/** Maximum jobs and messages of a batch. In SQLite, other changes wait for a batch, for about 3 ms. */
+const [JOBS, MESSAGES] = [32, 32];
 /** Number of places per millisecond. Further messages take places of the next one. */
 const PLACES = 1024;
 /** Key of the advisory lock of the node that is indexing; an arbitrary number that nothing else uses. */
@@ -67,6 +67,14 @@ interface JobRow {
   readonly last: number;
 }
 
+interface MessageRow {
+  readonly position: number;
+  /** Milliseconds since the Unix epoch. */
+  readonly created_at: number;
+  readonly content: string;
+  readonly bytes: number;
+}
+
 const lock = prepare<[], { readonly taken: number }>(
   (on) =>
     on.sqlite("SELECT 1 AS taken") +
@@ -84,24 +92,34 @@ const lockSessions = prepare<[readonly number[]], IndexedSession>(
   (on) =>
     `SELECT key, owned_by, public_key FROM sessions WHERE key ${inList(on, "$1", "bigint")} ${on.postgres("FOR UPDATE SKIP LOCKED")}`,
 );
-const deleteRemoved = prepare<[number]>(
+const removedDocs = prepare<[number], { readonly doc: number }>(
+  (on) =>
+    on.sqlite("SELECT doc FROM search_documents WHERE removed = 1 LIMIT $1") +
+    on.postgres("SELECT doc FROM search_documents WHERE $1::integer < 0"),
+);
+const deleteDocs = prepare<[readonly number[]]>(
+  (on) => `DELETE FROM search_documents WHERE doc ${inList(on, "$1", "bigint")}`,
+);
+// In SQLite, the words of several parts are written and deleted by one statement. FTS5 writes a segment for each
+// statement that reads other tables, also for those of a trigger, so one for each part would take twice as long.
+const addWords = prepare<[readonly number[]]>(
   (on) =>
     on.sqlite(
-      "DELETE FROM search_documents WHERE doc IN (SELECT doc FROM search_documents WHERE removed = 1 LIMIT $1)",
-    ) + on.postgres("DELETE FROM search_documents WHERE $1::integer < 0"),
+      "INSERT INTO search_index (rowid, words) SELECT doc, words FROM search_texts WHERE doc IN (SELECT value FROM json_each($1))",
+    ) + on.postgres("DELETE FROM search_documents WHERE doc = ANY($1::bigint[]) AND false"),
 );
-const sizes = prepare<
-  [number, number, number, number],
-  { readonly position: number; readonly bytes: number }
->(
-  (on) => `SELECT position, octet_length(content) AS bytes FROM messages m
+const deleteWords = prepare<[readonly number[]]>(
+  (on) =>
+    on.sqlite(
+      "INSERT INTO search_index (search_index, rowid, words) SELECT 'delete', doc, words FROM search_texts WHERE doc IN (SELECT value FROM json_each($1))",
+    ) + on.postgres("DELETE FROM search_documents WHERE doc = ANY($1::bigint[]) AND false"),
+);
+const nextMessage = prepare<[key: number, from: number, to: number], MessageRow>(
+  (on) => `SELECT position, created_at, content, octet_length(content) AS bytes FROM messages m
    WHERE session_key = $1 AND position >= $2::bigint AND position <= $3::bigint AND status <> 'streaming' AND content <> ''
      AND NOT EXISTS (SELECT 1 FROM search_documents d
        WHERE d.session_key = m.session_key AND d.position = m.position ${on.sqlite("AND d.removed = 0")})
-   ORDER BY position LIMIT $4`,
-);
-const textOf = prepare<[number, number], { readonly content: string; readonly created_at: number }>(
-  "SELECT content, created_at FROM messages WHERE session_key = $1 AND position = $2",
+   ORDER BY position LIMIT 1`,
 );
 /** SQLite's view `search_texts` contains the same words. */
 const LEXEMES =
@@ -122,7 +140,6 @@ const insert = prepare<
    VALUES ($1, $2, $3, $4, $5, $6, $7, ${on.sqlite("$8")}${on.postgres(LEXEMES)})
    ON CONFLICT (doc) DO NOTHING`,
 );
-// Messages of one commit have the same time: looking for a free place one by one would be quadratic.
 const lastPlace = prepare<[from: number, below: number], { readonly doc: number | null }>(
   "SELECT max(doc) AS doc FROM search_documents WHERE doc >= $1 AND doc < $2",
 );
@@ -133,60 +150,79 @@ const shorten = prepare<[number, number]>("UPDATE search_jobs SET first = $2 WHE
 
 function* addBatch(): Work<IndexedBatch> {
   if ((yield* lock.get()) === undefined) return { messages: 0, removed: 0, hasMore: false };
-  const removed = yield* deleteRemoved.run(REMOVED);
+  const removed = yield* removeDocs();
   const fresh = yield* newJobs.all(JOBS);
   const jobs = fresh.length < JOBS ? [...fresh, ...(yield* oldJobs.all(JOBS - fresh.length))] : fresh;
   if (jobs.length === 0) return { messages: 0, removed, hasMore: removed === REMOVED };
   const keys = [...new Set(jobs.map(({ session_key: key }) => key))];
   const sessions = new Map((yield* lockSessions.all(keys)).map((session) => [session.key, session]));
   const done: number[] = [];
+  const added: number[] = [];
   let [messages, bytes] = [0, 0];
   let hasMore = removed === REMOVED || (jobs.length === JOBS && sessions.size > 0);
   for (const { id, session_key: key, first, last } of jobs) {
     const session = sessions.get(key);
     if (session === undefined) continue;
-    if (messages >= MESSAGES || bytes >= INDEXED_BYTES) {
+    let next: number | null = first;
+    while (next !== null && messages < MESSAGES && bytes < INDEXED_BYTES) {
+      const row: MessageRow | undefined = yield* nextMessage.get(key, next, last);
+      if (row === undefined) next = null;
+      else {
+        // Leave a long message to the next batch.
+        if (bytes > 0 && bytes + row.bytes > INDEXED_BYTES) break;
+        added.push(...(yield* add(session, row)));
+        messages += 1;
+        bytes += row.bytes;
+        next = row.position < last ? row.position + 1 : null;
+      }
+    }
+    if (next === null) done.push(id);
+    else {
       hasMore = true;
+      if (next > first) yield* shorten.run(id, next);
       break;
     }
-    const limit = MESSAGES - messages;
-    const waiting = yield* sizes.all(key, first, last, limit);
-    let next = waiting.length < limit ? null : (waiting.at(-1)?.position ?? 0) + 1;
-    for (const { position, bytes: size } of waiting) {
-      if (bytes > 0 && bytes + size > INDEXED_BYTES) {
-        next = position;
-        break;
-      }
-      yield* add(session, position);
-      messages += 1;
-      bytes += size;
-    }
-    if (next === null) {
-      done.push(id);
-    } else {
-      yield* shorten.run(id, next);
-      hasMore = true;
-    }
   }
+  if (added.length > 0) yield* addWords.run(added);
   if (done.length > 0) yield* deleteJobs.run(done);
   return { messages, removed, hasMore };
 }
 
-/** Adds the parts of a message. The first part gets the highest place, so searches find it first. */
-function* add(session: IndexedSession, position: number): Work<void> {
-  const row = yield* textOf.get(session.key, position);
-  if (row === undefined) return;
+/** Deletes some parts of removed messages, and returns how many. */
+function* removeDocs(): Work<number> {
+  const docs = (yield* removedDocs.all(REMOVED)).map(({ doc }) => doc);
+  if (docs.length === 0) return 0;
+  yield* deleteWords.run(docs);
+  return yield* deleteDocs.run(docs);
+}
+
+/** Adds the parts of a message. The first part gets the highest place, so searches find it first. Returns the places. */
+function* add(session: IndexedSession, { position, created_at: at, content }: MessageRow): Work<number[]> {
+  const docs: number[] = [];
   const scope = scopeOf(session);
-  const from = row.created_at * PLACES;
-  const last = (yield* lastPlace.get(from, from + PLACES))?.doc ?? from - 1;
-  let [doc, first]: [number, number | null] = [last + 1, null];
-  for (const { start, length, words } of [...partsOf(row.content)].toReversed()) {
+  let doc = yield* freePlace(at * PLACES);
+  let first: number | null = null;
+  for (const { start, length, words } of [...partsOf(content)].toReversed()) {
     const text = words.join(" ");
     while ((yield* insert.run(doc, first ?? doc, session.key, position, start, length, scope, text)) === 0) {
       doc += 1;
     }
     first ??= doc;
+    docs.push(doc);
     doc += 1;
+  }
+  return docs;
+}
+
+/**
+ * Returns the place after the last one of a moment, or of the first later moment with a free place: messages of one
+ * commit have the same time, and looking for a free place one by one would be quadratic.
+ */
+function* freePlace(from: number): Work<number> {
+  for (let start = from; ; start += PLACES) {
+    const last = (yield* lastPlace.get(start, start + PLACES))?.doc ?? null;
+    if (last === null) return start;
+    if (last < start + PLACES - 1) return last + 1;
   }
 }
 

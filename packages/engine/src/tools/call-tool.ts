@@ -4,6 +4,7 @@
 import { isUtf8 } from "node:buffer";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { ATTACHMENTS_MAX } from "@colloquy/protocol";
+import { namedFiles } from "../core/action.ts";
 import { TOOL_TEXT_MAX } from "../core/file.ts";
 import { isPlainObject, type JsonObject, type JsonValue, sameJson, cleanText } from "../core/json.ts";
 import {
@@ -249,10 +250,15 @@ function scrubbedFile({ data, mediaType, name = "" }: ToolFile, scope: CallScope
 }
 
 /** Returns a result that a client reports, with the same limits as those of other tools. */
-export function reportedResult({ output = null, error }: JsonObject, scope: CallScope): JsonObject {
+export function reportedResult(result: JsonObject, scope: CallScope): JsonObject {
+  const { output = null, error } = result;
   if (typeof error === "string") return { error: failed(error, scope).output };
+  const attachments = namedFiles(result);
   try {
-    return { output: scrubbedToFit(toJson(output), maximumOutputBytes, scope.scrub) };
+    return {
+      output: scrubbedToFit(toJson(output), maximumOutputBytes, scope.scrub),
+      ...(attachments.length > 0 && { attachments }),
+    };
   } catch (problem) {
     return {
       error: failed(`The client ran the tool, but its answer cannot be kept: ${messageOf(problem)}.`, scope)

@@ -5,6 +5,7 @@ import type { Attachment } from "@colloquy/protocol";
 import { isText } from "@colloquy/protocol/media-types";
 import type { NewFile } from "../core/file.ts";
 import type { JsonObject } from "../core/json.ts";
+import type { OutputBudget } from "../core/message.ts";
 import type { PromptRules } from "../core/ports/driven/model.ts";
 import type { ToolFile } from "../core/ports/driven/tool.ts";
 
@@ -23,10 +24,15 @@ export interface KeptFiles {
 
 /** Implemented by `Files` (sessions/files.ts). */
 export interface TurnFiles extends FileReader {
-  /** Stores the bytes of the files of a result. Never rejects. */
+  /**
+   * Stores the bytes of the files of a result, as far as the budget of the answer allows. Keeps none after an abort of
+   * `signal`. Never rejects.
+   */
   keep(
     turn: { readonly sessionId: string; readonly app: string },
     files: readonly ToolFile[],
+    budget: OutputBudget,
+    signal: AbortSignal,
   ): Promise<KeptFiles>;
 }
 

@@ -6,9 +6,12 @@ import { fixedTools } from "../tools/testing/fixed-tools.ts";
 import { toolTurn } from "../tools/testing/tool-turn.ts";
 import { startedTurn } from "./testing/started-turn.ts";
 import { RecordingJournal } from "./testing/recording-journal.ts";
+import type { KeptFiles, TurnFiles } from "./attached-files.ts";
 import { assignSlots, callKey, decideCalls, runToolCalls } from "./tool-calls.ts";
 
 const TIMEOUT_MS = 60_000;
+/** Maximum time to store the files of a result. */
+const KEEP_MS = 60_000;
 /** Concurrent calls of one step. */
 const AT_ONCE = 8;
 
@@ -23,6 +26,7 @@ async function run(
   count: number,
   onWrite: RecordingJournal["onWrite"] = () => true,
   kind: Partial<ToolCallRecord> = {},
+  files?: TurnFiles,
 ) {
   const clock = new ManualClock();
   const started = new Map<string, StartedCall>();
@@ -31,7 +35,8 @@ async function run(
     description: "A tool",
     inputSchema: { type: "object" },
     effect: "read",
-    execute: (_input, { callId, signal }) => {
+    execute: (_input, { callId, signal, attach }) => {
+      if (files !== undefined) attach({ data: new Uint8Array([1]), name: "dot.png" });
       const { promise, resolve } = Promise.withResolvers<number>();
       started.set(idByKey.get(callId)!, { at: clock.monotonic(), signal, end: resolve });
       return promise;
@@ -51,6 +56,7 @@ async function run(
     turn,
     tools,
     clock,
+    files,
     outputs: new OutputBudget({ toolResults: [] }),
     timeoutMs: TIMEOUT_MS,
     signal: controller.signal,
@@ -99,6 +105,31 @@ describe("calls of a step", () => {
     await clock.advance(1);
     expect(journal.outcomes[AT_ONCE]).toMatchObject({ callId: "9", isError: true, durationMs: TIMEOUT_MS });
     expect((await results)?.size).toBe(9);
+  });
+
+  it("go on without files that are not stored within a minute", async () => {
+    const begun = Promise.withResolvers<void>();
+    const stored = Promise.withResolvers<KeptFiles>();
+    const files: TurnFiles = {
+      bytesOf: () => Promise.resolve(null),
+      keep: () => {
+        begun.resolve();
+        return stored.promise;
+      },
+    };
+    const { clock, end, journal, results } = await run(1, undefined, {}, files);
+    await end("1");
+    await begun.promise;
+    await clock.advance(KEEP_MS - 1);
+    expect(journal.outcomes).toEqual([]);
+    await clock.advance(1);
+    const output = [1, "[The files of this result were not stored in time.]"];
+    expect((await results)?.get("1")).toEqual({ output, is_error: false });
+    expect(journal.outcomes).toMatchObject([{ callId: "1", output, isError: false }]);
+    // Late files have no result.
+    stored.resolve({ files: [], refused: ["late"] });
+    await round();
+    expect(journal.outcomes).toHaveLength(1);
   });
 
   it("do not start after the turn was stopped, refused, or hit a defect", async () => {

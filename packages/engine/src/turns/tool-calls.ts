@@ -232,16 +232,19 @@ class StepCalls {
   }
 
   async #keep(given: readonly ToolFile[]): Promise<KeptFiles> {
-    const { files, turn, clock, signal } = this.#run;
+    const { files, turn, clock, outputs, signal } = this.#run;
     if (given.length === 0) return { files: [], refused: [] };
     if (files === undefined) return { files: [], refused: ["[This service keeps no files.]"] };
     const { promise, resolve, reject } = Promise.withResolvers<KeptFiles>();
-    // Cleanup removes bytes that are stored later, because no row follows.
-    const give = (refused: readonly string[]) => resolve({ files: [], refused });
-    const timer = clock.after(KEEP_MS, () => give(["[The files of this result were not stored in time.]"]));
-    const onAbort = (): void => give([]);
+    const stopping = new AbortController();
+    const giveUp = (refused: readonly string[]): void => {
+      stopping.abort();
+      resolve({ files: [], refused });
+    };
+    const timer = clock.after(KEEP_MS, () => giveUp(["[The files of this result were not stored in time.]"]));
+    const onAbort = (): void => giveUp([]);
     signal.addEventListener("abort", onAbort, { once: true });
-    files.keep(turn, given).then(resolve, reject);
+    files.keep(turn, given, outputs, stopping.signal).then(resolve, reject);
     try {
       return await promise;
     } finally {

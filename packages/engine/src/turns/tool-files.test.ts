@@ -24,11 +24,16 @@ const PNG: ToolFile = { data: FILES.png, mediaType: "image/png", name: "dot.png"
 let engine: Pick<Engine, "conversations" | "close"> | null = null;
 let model: ScriptedModel;
 let failsToStore = false;
-afterEach(async () => await engine?.close());
+/** Called before bytes are stored. */
+let beforePut = (): Promise<void> => Promise.resolve();
+afterEach(async () => {
+  beforePut = () => Promise.resolve();
+  await engine?.close();
+});
 
 /** Starts an engine whose tools return these files, and this output. */
 async function start(
-  files: readonly ToolFile[],
+  files: readonly ToolFile[] | (() => readonly ToolFile[]),
   output: unknown = { dots: 1 },
   {
     limits = {},
@@ -39,7 +44,7 @@ async function start(
   model = new ScriptedModel();
   failsToStore = false;
   const run = async (context: ToolContext): Promise<unknown> => {
-    for (const file of files) context.attach(file);
+    for (const file of typeof files === "function" ? files() : files) context.attach(file);
     if (output instanceof Error) throw output;
     return output;
   };
@@ -66,6 +71,7 @@ async function start(
       return {
         ...inMemory,
         put: async (name, content) => {
+          await beforePut();
           if (failsToStore) throw new Error("The disk of 10.0.0.1 is gone.");
           await inMemory.put(name, content);
         },
@@ -89,10 +95,12 @@ async function start(
   return engine.conversations;
 }
 
-/** Lets the model call a tool. Returns its call after the result. */
-async function callTool(name = "draw_chart"): Promise<ScriptedCall> {
+/** Lets the model call a tool, so many times in one step. Returns its call after the results. */
+async function callTool(name = "draw_chart", times = 1): Promise<ScriptedCall> {
   await engine!.conversations.chat({ session, message: "draw" });
-  (await model.next()).callTool(name, {}).finish("tool-calls");
+  const call = await model.next();
+  for (let count = 0; count < times; count += 1) call.callTool(name, {});
+  call.finish("tool-calls");
   return await model.next();
 }
 /** Returns the answer with its results. */
@@ -195,6 +203,45 @@ describe("files of a result", () => {
       { dots: 2 },
       expect.stringContaining("Your files have reached their limit"),
     ]);
+  });
+
+  it("that exceed the quota together become a sentence, also if their calls are concurrent", async () => {
+    // Neither is stored before both calls have been checked.
+    const gate = Promise.withResolvers<void>();
+    let begun = 0;
+    beforePut = async () => await gate.promise;
+    await start(
+      () => {
+        begun += 1;
+        if (begun === 2) gate.resolve();
+        return [{ data: Buffer.concat([FILES.png, randomBytes(0.6 * MIB)]) }];
+      },
+      "Drawn.",
+      { limits: { ownerFileBytes: MIB } },
+    );
+    await finish(await callTool("draw_chart", 2));
+    const { tool_results: results = [] } = await answer();
+    expect(results.flatMap(({ attachments = [] }) => attachments)).toHaveLength(1);
+    const refused = expect.stringContaining("Your files have reached their limit") as string;
+    expect(results.map(({ output }) => output)).toEqual(expect.arrayContaining(["Drawn.", refused]));
+  });
+
+  it("beyond those of an answer become a sentence for the model, also in later steps", async () => {
+    const sentence =
+      '[The file "dot.png" of this result was not kept. All results of an answer may have 100 files with 100 MiB together. Answer with what there is.]';
+    await start(
+      Array.from({ length: 10 }, () => PNG),
+      "Drawn.",
+    );
+    const call = await callTool("draw_chart", 10);
+    call.callTool("draw_chart", {}).finish("tool-calls");
+    const last = await model.next();
+    const { tool_results: results = [] } = await answer();
+    expect(results.flatMap(({ attachments = [] }) => attachments)).toHaveLength(100);
+    const refused = ["Drawn.", ...Array.from({ length: 10 }, () => sentence)].join("\n\n");
+    expect(results.at(-1)?.output).toBe(refused);
+    expect(JSON.stringify(outputIn(last).at(-1))).toContain("may have 100 files");
+    await finish(last);
   });
 
   it("that cannot be stored become a sentence without the reason", async () => {

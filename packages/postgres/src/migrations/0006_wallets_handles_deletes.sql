@@ -117,13 +117,20 @@ CREATE INDEX files_by_content ON files (app, sha256, blob, bytes);
 CREATE INDEX files_by_blob ON files (blob);
 CREATE INDEX files_due ON files (due_at) WHERE due_at IS NOT NULL;
 
--- Bytes that the cleanup removes from the file store when they are due, unless a row of `files` has them.
+-- Bytes that the cleanup removes from the file store when they are due, unless a row of `files` has them. While they
+-- are stored, `bytes` is their size, which counts towards the quotas of `app` and of `holder`: an owner, or the id of a
+-- session without one. 0 once a file has them. `number` orders these rows of an App.
 CREATE TABLE unused_blobs (
   id text COLLATE "C" NOT NULL PRIMARY KEY,
   blob text COLLATE "C" NOT NULL,
-  due_at bigint NOT NULL
+  due_at bigint NOT NULL,
+  app text COLLATE "C",
+  holder text COLLATE "C",
+  bytes bigint NOT NULL DEFAULT 0,
+  number bigint NOT NULL DEFAULT 0
 );
 CREATE INDEX unused_blobs_due ON unused_blobs (due_at);
+CREATE INDEX unused_blobs_reserved ON unused_blobs (app, number) WHERE bytes > 0;
 
 -- Triggers, so that no removal of a session or a file can leave bytes behind, on a node of the previous version either.
 CREATE FUNCTION remove_files_of_session() RETURNS trigger LANGUAGE plpgsql AS $$

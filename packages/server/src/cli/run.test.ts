@@ -143,7 +143,7 @@ describe("check", () => {
   it("accepts a valid configuration and writes nothing", async () => {
     expect(await run(["check"])).toEqual({
       code: 0,
-      output: "The configuration is valid (there is no file).\n",
+      output: "The configuration is valid (there is no colloquy.config.json).\n",
       errors: "",
     });
     await writeConfig({ limits: { maxSteps: 3 } });

@@ -172,7 +172,10 @@ async function check(parts: CommandParts, json: boolean): Promise<ExitCode> {
       loaded.ok ? formatProblems(problems, "The configuration has") : formatProblems(problems),
       2,
     );
-  printLine(parts, `The configuration is valid${source === null ? " (there is no file)" : `: ${source}`}.`);
+  printLine(
+    parts,
+    `The configuration is valid${source === null ? " (there is no colloquy.config.json)" : `: ${source}`}.`,
+  );
   return 0;
 }
 

@@ -32,7 +32,7 @@ export async function examine(
     return [...problems, ...warnings, ...rest.map((about) => skipped(about, "Fix the configuration first."))];
   }
   const { config, source } = loaded;
-  const where = source === null ? " (there is no file)" : `: ${source}`;
+  const where = source === null ? " (there is no colloquy.config.json)" : `: ${source}`;
   const found = [
     ok("configuration", `It is valid${where}.`),
     ...warnings,

@@ -300,25 +300,14 @@ export class RequestedConversation implements ProtocolConversation {
     );
   }
 
-  async decide(
-    action: string,
-    answer: ActionAnswer,
-    { claims = false }: { readonly claims?: boolean } = {},
-  ): Promise<Action> {
+  async decide(action: string, answer: ActionAnswer): Promise<Action> {
     const { services, admission } = this.#parts;
     const { caller } = this.#request;
     await this.admitChange();
     return await caller.run(async (access) => {
       const by = await actorOf(this.#request, services.audit);
-      const counted = { app: caller.app, clientId: null, sessionId: this.id };
-      await admission.written(this.#request, counted, answer);
-      // A process that ends between claim and decision leaves the claim to a repeat of the request.
-      const idempotencyKey = JSON.stringify(answer);
-      const claim = claims
-        ? (await services.actions.claim(this.id, action, { idempotencyKey }, access)).claim
-        : null;
-      const claimed = claim === null ? answer : { ...answer, claim };
-      return await services.actions.decide(this.id, action, claimed, access, by);
+      await admission.written(this.#request, { app: caller.app, clientId: null, sessionId: this.id }, answer);
+      return await services.actions.decide(this.id, action, { ...answer, needsNoClaim: true }, access, by);
     });
   }
 

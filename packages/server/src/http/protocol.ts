@@ -52,6 +52,11 @@ export interface ProtocolMessage {
   readonly follows?: string | null;
   /** Idempotency key, valid for 24 hours: a repeated message is not stored again. */
   readonly idempotencyKey?: string | null;
+  /**
+   * `reject`: `send` throws a `ServiceError` 409 `session_busy` while a turn is in progress. Absent for the App's
+   * `onBusy`.
+   */
+  readonly busy?: "reject";
   /** False to skip the generation of a title. Default: true. */
   readonly isTitled?: boolean;
   /**
@@ -173,8 +178,11 @@ export interface ProtocolConversation {
   turn(number: number, snapshot?: Snapshot): Promise<ProtocolTurn | null>;
   /** Returns pending actions and the last 100 others, oldest first. */
   actions(): Promise<readonly Action[]>;
-  /** Decides an action. With `claims`, claims it first, which the kind `client_tool` requires. */
-  decide(action: string, answer: ActionAnswer, options?: { readonly claims?: boolean }): Promise<Action>;
+  /**
+   * Decides an action. The result of a client tool needs no claim: it is accepted unless another client has claimed
+   * the call (a `ServiceError` 409).
+   */
+  decide(action: string, answer: ActionAnswer): Promise<Action>;
   /**
    * Responds with a stream: reserves a stream slot, calls `begin`, which may send a message, and then follows
    * the conversation's events. If `begin` throws, responds with the error. Checks the caller every two

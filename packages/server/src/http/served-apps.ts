@@ -1,7 +1,7 @@
 // The Apps that a protocol serves, and the credentials that its routes accept.
 
 import { DEFAULT_APP } from "@colloquy/engine/internal/core/session";
-import type { ServiceError } from "@colloquy/engine/internal/core/errors";
+import { NotFound, type ServiceError } from "@colloquy/engine/internal/core/errors";
 import { z } from "zod";
 import type { AppAccess } from "./access/route-access.ts";
 import type { ProtocolContext, ProtocolConversation } from "./protocol.ts";
@@ -13,6 +13,15 @@ export function servedAppsField(subject: string) {
     .optional()
     .describe(
       `Apps that ${subject} serves. Defaults to \`default\` if the server listens only on loopback, and to none otherwise.`,
+    );
+}
+
+/** Returns a function that creates the 404 for Apps that a protocol does not serve. `subject` is as above. */
+export function appNotServed(subject: string, protocol: string): (app: string) => NotFound {
+  return (app) =>
+    new NotFound(
+      "app_not_served",
+      `${subject} does not serve this App. "protocols": { ${JSON.stringify(protocol)}: { "apps": [${JSON.stringify(app)}] } } in the configuration file adds it.`,
     );
 }
 
@@ -44,6 +53,11 @@ export class ServedApps {
     this.names = new Set(apps ?? (isLoopback ? [DEFAULT_APP] : []));
     this.credentials = { keyHeader: "authorization", ...(!isLoopback && { bearer: "known" }) };
     this.#refusal = refusal;
+  }
+
+  /** Returns the configuration of a route that also accepts keys and tokens as `Authorization: Bearer`. */
+  accessOf(access: AppAccess): { readonly access: AppAccess } {
+    return { access: { ...this.credentials, ...access } };
   }
 
   /** Throws the refusal if the App is not served. */

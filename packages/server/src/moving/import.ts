@@ -72,7 +72,17 @@ async function keep(
   const blob = `${app}/${randomUUID()}`;
   const unused = tableOf(store, "unused_blobs");
   await store.change((writer) =>
-    writer.insert(unused, [rowOf(unused, { id: blob, blob, due_at: at + UNUSED_FILE_MS })]),
+    writer.insert(unused, [
+      rowOf(unused, {
+        id: blob,
+        blob,
+        due_at: at + UNUSED_FILE_MS,
+        app: null,
+        holder: null,
+        bytes: 0,
+        number: 0,
+      }),
+    ]),
   );
   await files.put(blob, Readable.from([decoded]));
   return { blob };

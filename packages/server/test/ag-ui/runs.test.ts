@@ -4,7 +4,7 @@ import { EventType } from "@ag-ui/client";
 import { randomUUID } from "node:crypto";
 import { createClient } from "@colloquy/client";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { type ProtocolService, startProtocolService } from "../protocol-service.ts";
+import { type ProtocolService, startProtocolService, withAskingTools } from "../protocol-service.ts";
 import { agentOf } from "./ag-ui-agent.ts";
 
 const TOOL = {
@@ -16,17 +16,7 @@ const TOOL = {
 describe("a run", () => {
   let service: ProtocolService;
   beforeEach(async () => {
-    service = await startProtocolService({
-      adjust: (config) => {
-        const { default: app, ...apps } = config.apps;
-        const tools = {
-          ...app!.tools,
-          builtIn: ["calculator", "ask_user"] as const,
-          approvals: { calculator: "always" as const },
-        };
-        return { ...config, apps: { ...apps, default: { ...app!, tools } } };
-      },
-    });
+    service = await startProtocolService({ adjust: withAskingTools });
   });
   afterEach(() => service.close());
   const start = (threadId?: string) =>

@@ -1,22 +1,12 @@
 import { randomUUID } from "node:crypto";
 import { createClient } from "@colloquy/client";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { type ProtocolService, startProtocolService } from "../protocol-service.ts";
+import { type ProtocolService, startProtocolService, withAskingTools } from "../protocol-service.ts";
 import { AgentApiError, AgentSession } from "./agent-session.ts";
 
 let service: ProtocolService;
 beforeEach(async () => {
-  service = await startProtocolService({
-    adjust: (config) => {
-      const { default: app, ...apps } = config.apps;
-      const tools = {
-        ...app!.tools,
-        builtIn: ["calculator", "ask_user"] as const,
-        approvals: { calculator: "always" as const },
-      };
-      return { ...config, apps: { ...apps, default: { ...app!, tools } } };
-    },
-  });
+  service = await startProtocolService({ adjust: withAskingTools });
 });
 afterEach(() => service.close());
 const open = (sessionId: string = randomUUID()) => new AgentSession(service.url, { sessionId });
@@ -28,7 +18,7 @@ async function failureOf(request: Promise<unknown>): Promise<AgentApiError> {
   return error;
 }
 
-/** Sends a message that is answered with the text. */
+/** Sends a message, and lets the model answer it. */
 async function ask(session: AgentSession, message: string, answer: string): Promise<void> {
   await session.start(message);
   (await service.model.next()).say(answer).finish();
@@ -36,7 +26,7 @@ async function ask(session: AgentSession, message: string, answer: string): Prom
 }
 
 describe("a turn", () => {
-  it("is begun with its message and `processing`, streamed, and ended with the title", async () => {
+  it("begins with its message and `processing`, is streamed, and ends with the title", async () => {
     const session = open();
     const page = await session.start("hello", { userState: { evm: { address: "0xabc", chain_id: 1 } } });
     expect(session.types).toEqual(["user", "processing"]);
@@ -73,6 +63,17 @@ describe("a turn", () => {
     expect(session.messages).toHaveLength(2);
     await ask(session, "two", "Second.");
     expect(session.messages.map(([, content]) => content)).toEqual(["one", "First.", "two", "Second."]);
+  });
+
+  it("is refused if another one is accepted at the same time", async () => {
+    const id = randomUUID();
+    const both = await Promise.allSettled(["one", "two"].map((text) => open(id).start(text)));
+    const refused = both.flatMap((start) =>
+      start.status === "rejected" ? [start.reason as AgentApiError] : [],
+    );
+    expect(refused.map(({ code }) => code)).toEqual(["busy"]);
+    const { events } = await open(id).poll(0);
+    expect(events.filter(({ type }) => type === "message")).toHaveLength(1);
   });
 
   it("sends the page after the cursor of its request, and all events for an expired one", async () => {
@@ -232,6 +233,8 @@ describe("events", () => {
     await ask(session, "one", "First.");
     const malformed = await failureOf(session.poll(0, "cursor-1-x"));
     expect([malformed.status, malformed.code]).toEqual([400, "invalid_cursor"]);
+    const refused = await failureOf(session.start("again", { cursor: "cursor-1-x" }));
+    expect([refused.status, refused.code]).toEqual([400, "invalid_cursor"]);
     await native().deleteThread(session.sessionId);
     const again = open(session.sessionId);
     await ask(again, "two", "Second.");

@@ -90,6 +90,13 @@ describe.skipIf(isWithoutChain)("a wallet request", () => {
     return { session, action };
   }
 
+  /** Returns the events that a client reads which opens the session now. */
+  async function eventsOfLate({ sessionId }: AgentSession): Promise<readonly AgentEvent[]> {
+    const late = new AgentSession(url, { sessionId });
+    await late.poll();
+    return late.events;
+  }
+
   it("is an action, which its result completes", async () => {
     const { session, action } = await asked();
     expect(session.types).toEqual(["user", "processing", "action", "awaiting_action"]);
@@ -124,9 +131,7 @@ describe.skipIf(isWithoutChain)("a wallet request", () => {
       "complete",
     ]);
     expect(session.events.filter(({ type }) => type === "action")[1]).toEqual(next);
-    const late = new AgentSession(url, { sessionId: session.sessionId });
-    await late.poll();
-    expect(late.events).toEqual(withoutWallet(session.events));
+    expect(await eventsOfLate(session)).toEqual(withoutWallet(session.events));
     expect(await session.respond(String(action["id"]), 1, result)).toEqual(next);
   });
 
@@ -135,16 +140,11 @@ describe.skipIf(isWithoutChain)("a wallet request", () => {
     const next = await session.respond(String(action["id"]), 1, { status: "rejected", reason: "No" });
     (await model.next()).say("Then not.").finish();
     await session.follow();
-    const events = async (): Promise<readonly AgentEvent[]> => {
-      const late = new AgentSession(url, { sessionId: session.sessionId });
-      await late.poll();
-      return late.events;
-    };
-    const before = await events();
+    const before = await eventsOfLate(session);
     expect(before).toContainEqual(next);
     await session.start("another wallet", { userState: { evm: { address: chain.accounts[3] } } });
     (await model.next()).finish();
-    expect((await events()).slice(0, before.length)).toEqual(before);
+    expect((await eventsOfLate(session)).slice(0, before.length)).toEqual(before);
   });
 
   it("is decided in a conversation with a turn that has no answer", async () => {
@@ -222,8 +222,6 @@ describe.skipIf(isWithoutChain)("a wallet request", () => {
       "interrupted",
     ]);
     expect(session.events.filter(({ type }) => type === "action")[1]).toMatchObject({ state: "failed" });
-    const late = new AgentSession(url, { sessionId: session.sessionId });
-    await late.poll();
-    expect(late.events).toEqual(withoutWallet(session.events));
+    expect(await eventsOfLate(session)).toEqual(withoutWallet(session.events));
   });
 });

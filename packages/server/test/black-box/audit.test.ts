@@ -69,7 +69,12 @@ it("names the operator who read or deleted a conversation, without its text", as
     expect((await admin("GET", path, ada)).status).toBe(200);
   expect((await admin("DELETE", `sessions/${session}`, ada)).status).toBe(200);
   const entries = await trail(`target=${session}`);
-  expect(entries.map(({ action }) => action)).toEqual(["session_deleted", "session_read"]);
+  const [deletion, ...reads] = entries;
+  expect(deletion?.action).toBe("session_deleted");
+  // The service stores one read per minute, and a minute may begin during the test.
+  const minutes = new Set(reads.map(({ at }) => at.slice(0, "2026-11-29T09:54".length)));
+  expect(minutes.size).toBeGreaterThan(0);
+  expect(reads.map(({ action }) => action)).toEqual(Array.from(minutes, () => "session_read"));
   for (const entry of entries) {
     const actor = { kind: "operator", id: "id of ada@example.com", name: "ada@example.com" };
     expect(entry).toMatchObject({ actor, app: "default", target: session, request_id: expect.any(String) });

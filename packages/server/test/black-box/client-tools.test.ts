@@ -1,6 +1,6 @@
 // Tools that run in the client: claims and results over HTTP.
 
-import { ActionClaim, type PendingAction } from "@colloquy/protocol";
+import { ActionClaim, Attachment, type PendingAction } from "@colloquy/protocol";
 import { afterEach, describe, expect, it } from "vitest";
 import { expectProblem, newSession, send, state, whenIdle } from "./client.ts";
 import { EventReader } from "./event-reader.ts";
@@ -181,6 +181,48 @@ describe("a tool that runs in the client", () => {
       shown.push((await send(url(), "GET", path, { session })).text);
     for (const text of shown) expect(text).not.toContain(secret);
     reader.leave();
+  });
+
+  async function uploaded(session: string, text: string): Promise<string> {
+    const headers = { "Content-Type": "text/plain" };
+    const answer = await send(url(), "POST", "/api/files?name=seen.txt", { session, headers, body: text });
+    expect(answer.status).toBe(200);
+    return answer.as(Attachment).id;
+  }
+
+  it("has files of the conversation in its result, for the model too", async () => {
+    const target = await waiting(url());
+    const { session } = target;
+    const [one, two] = [await uploaded(session, "green tea"), await uploaded(session, "black tea")];
+    const claim = await claimed(url(), target);
+    const result = { output: "seen", attachments: [two.toUpperCase(), one] };
+    const body = { decision: "approve", claim, result };
+    const decided = await decide(url(), target, body);
+    expect(decided.json()).toMatchObject({ result: { output: "seen", attachments: [two, one] } });
+    expect((await decide(url(), target, body)).json()).toEqual(decided.json());
+    expect(await resultOf(url(), session)).toMatchObject({
+      output: "seen",
+      attachments: [
+        { id: two, name: "seen.txt", media_type: "text/plain" },
+        { id: one, name: "seen.txt" },
+      ],
+    });
+    // The demo model repeats what it is given.
+    expect((await state(url(), session)).messages[1]?.content).toContain("black tea");
+    const again = { ...body, result: { output: "seen", attachments: [one] } };
+    expectProblem(await decide(url(), target, again), 409, "action_decided");
+  });
+
+  it("rejects files of another conversation, and stays claimed", async () => {
+    const target = await waiting(url());
+    const claim = await claimed(url(), target);
+    const ofOther = await uploaded(newSession(), "theirs");
+    const mine = await uploaded(target.session, "mine");
+    const answer = (attachments: unknown) =>
+      decide(url(), target, { decision: "approve", claim, result: { output: 1, attachments } });
+    expectProblem(await answer([mine, ofOther]), 400, "attachment_not_found");
+    expectProblem(await answer([mine, mine]), 400, "action_result_invalid");
+    expect((await answer([mine])).status).toBe(200);
   });
 
   it("has its own time limit, and validates its input", async () => {

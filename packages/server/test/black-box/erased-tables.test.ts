@@ -23,7 +23,8 @@ const NOT_OF_USERS: Readonly<Record<string, string>> = {
   handle_key: "key of the session handles in the log",
   revoked_tokens: "digests of tokens, until they expire",
   secret_key_in_force: "id of the master key",
-  unused_blobs: "names of bytes to remove from the file store, with the name of an App",
+  unused_blobs:
+    "names of bytes to remove from the file store, with the name of an App; of an upload in progress also the owner or session",
 };
 
 /** Where the traces of a user are before the erasure. */

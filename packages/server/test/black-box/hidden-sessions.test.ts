@@ -51,6 +51,7 @@ beforeAll(async () => {
     action: action.id,
     answer,
     file: newSession(),
+    resultFile: newSession(),
     title: "Not yours",
     clientId: "web",
   };

@@ -66,6 +66,7 @@ describe.each([
       action,
       answer: newSession(),
       file: newSession(),
+      resultFile: newSession(),
       title: "A title",
       clientId: "web",
     };

@@ -241,6 +241,7 @@ it("a handle opens nothing: all but the reads of operators refuse it, with any k
     action,
     answer,
     file: newSession(),
+    resultFile: newSession(),
     title: "Renamed",
     clientId: "web",
   };

@@ -79,6 +79,20 @@ describe("the conversation of a signed-in user", () => {
     expectProblem(await request("GET", "/api/state", session, await as("bob")), 404, "session_not_found");
   });
 
+  it("belongs to the user of its first message, also if it got a title before", async () => {
+    const session = newSession();
+    const alice = await as("alice", "members");
+    expect((await request("GET", "/api/state", session, alice)).status).toBe(200);
+    const json = { title: "Mine" };
+    expect((await request("PATCH", `/api/sessions/${session}`, session, { ...alice, json })).status).toBe(
+      200,
+    );
+    expect((await chat(session, alice, "members")).status).toBe(200);
+    const bob = await as("bob", "members");
+    expectProblem(await request("GET", "/api/state", session, bob), 404, "session_not_found");
+    expect((await request("GET", "/api/state", session, alice)).json()).toMatchObject({ title: "Mine" });
+  });
+
   it("has no owner once its first message binds it to an App that does not accept the token", async () => {
     const session = newSession();
     const token = await as("alice");

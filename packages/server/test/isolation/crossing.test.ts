@@ -4,6 +4,7 @@ import { request, type IncomingMessage } from "node:http";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { chat, expectProblem, newSession, send, type Answer } from "../black-box/client.ts";
 import { EventReader } from "../black-box/event-reader.ts";
+import { claimCall, nameFile } from "./conversation.ts";
 import {
   startIsolationService,
   type AppName,
@@ -109,6 +110,73 @@ describe.each([
       json: { decision: "approve" },
     };
     expectRefused(await send(service.url, "POST", `/api/actions/${action}`, own), 404, of);
+  });
+
+  it("serves the files of its message and result in each protocol, but not through the other App", async () => {
+    const { session, file, resultFile } = service.apps[of].conversation;
+    const { session: otherSession } = service.apps[other].conversation;
+    const packed = (uuid: string) => Buffer.from(uuid.replaceAll("-", ""), "hex").toString("base64url");
+    const post = (path: string, caller: Caller, json: object) =>
+      send(service.url, "POST", path, { headers: key(caller, other), json });
+    const readMcp = (uri: string) => ({ jsonrpc: "2.0", id: 1, method: "resources/read", params: { uri } });
+    for (const id of [file, resultFile]) {
+      const get = (path: string, at: string, caller: Caller, app: AppName) =>
+        send(service.url, "GET", path, { session: at, headers: key(caller, app) });
+      const ofFile = (at: string) => `/v1/files/file-${packed(at)}${packed(id)}/content`;
+      const uri = (at: string) => `colloquy://sessions/${at}/files/${id}`;
+      const served = [
+        await get(`/api/files/${id}`, session, "own key", of),
+        await get(ofFile(session), session, "own key", of),
+        await send(service.url, "POST", `/mcp?app=${of}`, {
+          headers: key("own key", of),
+          json: readMcp(uri(session)),
+        }),
+      ];
+      for (const { status, text } of served)
+        expect([status, text]).toEqual([200, expect.stringContaining(`canary-${of}-`)]);
+
+      const parts = [{ type: "document", source: { type: "url", value: `/api/files/${id}` } }];
+      const messages = [{ id: "a", role: "user", content: parts }];
+      const input = [{ role: "user", content: [{ type: "input_file", file_id: id }] }];
+      const mcp = `/mcp?app=${other}`;
+      for (const [answer, status, code] of [
+        [await get(`/api/files/${id}`, otherSession, "own key", other), 404, "file_not_found"],
+        [await get(`/api/files/${id}`, session, "own key", other), 403, "app_forbidden"],
+        [await get(ofFile(otherSession), otherSession, "own key", other), 404, "file_not_found"],
+        [await get(ofFile(session), session, "own key", other), 403, "app_forbidden"],
+        [await post(mcp, "own key", readMcp(uri(otherSession))), 200, "file_not_found"],
+        [await post(mcp, "own key", readMcp(uri(session))), 200, "app_forbidden"],
+        [await post(mcp, "key of both", readMcp(uri(session))), 200, "session_not_found"],
+        [
+          await post(`/api/ag-ui?app=${other}`, "own key", { threadId: otherSession, runId: "r", messages }),
+          400,
+          "attachment_not_found",
+        ],
+        [
+          await post("/v1/responses", "own key", {
+            model: other,
+            conversation: `conv_${otherSession}`,
+            input,
+          }),
+          400,
+          "file_not_found",
+        ],
+      ] as const) {
+        expect([answer.status, answer.text]).toEqual([status, expect.stringContaining(`"${code}"`)]);
+        expectNoTextsOf(of, answer.text);
+      }
+    }
+  });
+
+  it("does not give its file to a call of a client's tool in a session of the other App", async () => {
+    const { file } = service.apps[of].conversation;
+    for (const caller of ["own key", "key of both"] as const) {
+      const headers = key(caller, other);
+      const call = await claimCall(service.url, other, headers);
+      expectRefused(await nameFile(service.url, call, headers, file), 400, of);
+      const after = await send(service.url, "GET", "/api/state", { session: call.session, headers });
+      expectNoTextsOf(of, after.text);
+    }
   });
 
   it("keeps the secrets of a client that uses both Apps apart", async () => {

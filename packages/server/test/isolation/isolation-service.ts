@@ -145,10 +145,10 @@ export function draftApp<Name extends string>(name: Name) {
     description: "Reads the notes",
     inputSchema: jsonSchema({ type: "object", properties: { about: { type: "string" } } }),
     // The service must scrub the secret from the output.
-    execute: (_input, { context }: { readonly context: ToolContext }) => ({
-      notes: texts.tool,
-      leaked: context.secret(slot),
-    }),
+    execute: (_input, { context }: { readonly context: ToolContext }) => {
+      context.attach({ data: Buffer.from(texts.tool), mediaType: "text/plain", name: "notes.txt" });
+      return { notes: texts.tool, leaked: context.secret(slot) };
+    },
   };
   const canaries: Canaries = {
     conversation: [texts.message, texts.title, texts.state],
@@ -168,7 +168,13 @@ export function draftApp<Name extends string>(name: Name) {
       models: [rig],
       utilityModel: rig,
       instructions,
-      tools: { ...settings.tools, ...servers.settings, own: { notes }, approvals: { notes: "always" } },
+      tools: {
+        ...settings.tools,
+        ...servers.settings,
+        own: { notes },
+        approvals: { notes: "always" },
+        allowsClientTools: true,
+      },
       secrets: [{ name: slot, description, required: false }],
       requireKey: name === "closed" ? "all" : "chat",
     }),

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { newSession, send, type Call } from "../black-box/client.ts";
 import { EventReader } from "../black-box/event-reader.ts";
 import { addressOfWallet, newAccount } from "../sign-in-messages.ts";
+import { claimCall, nameFile } from "./conversation.ts";
 import {
   APPROVER_OPERATIONS,
   OPERATIONS as ALL_OPERATIONS,
@@ -168,6 +169,18 @@ describe("after all operations", () => {
     await reader.find((event) => event.type === "title_changed" && event.new_title === json.title);
     reader.leave();
     expect(found(canariesOf(app), JSON.stringify(reader.events) + reader.other.join("\n"))).toEqual([]);
+  });
+
+  it.each(USER_APPS)("no file of the owner is in a result of another user of %s", async (app) => {
+    const headers = await service.credentials("own token", app, { subject: "carol", account: newAccount() });
+    const { file } = service.conversations[app];
+    const received = service.drafts[app].model.received.length;
+    const call = await claimCall(service.url, app, headers);
+    const refused = await nameFile(service.url, call, headers, file);
+    expect([refused.status, refused.text]).toEqual([400, expect.stringContaining("attachment_not_found")]);
+    const after = await send(service.url, "GET", "/api/state", { session: call.session, headers });
+    const prompts = service.drafts[app].model.received.slice(received).join("\n");
+    expect(found(canariesOf(app), refused.text + after.text + prompts)).toEqual([]);
   });
 
   it("each entry of the audit trail is a line of the log, without its details", async () => {

@@ -4,6 +4,7 @@ import { Client, type ClientOptions, StreamableHTTPClientTransport } from "@mode
 import { jsonSchema } from "ai";
 import { afterAll, beforeAll } from "vitest";
 import type { AppSettings, OwnTool } from "@colloquy/engine/internal/core/app-settings";
+import { draw } from "../drawing-tool.ts";
 import { startProtocolService } from "../protocol-service.ts";
 
 export const MODERN: ClientOptions = { versionNegotiation: { mode: { pin: "2026-07-28" } } };
@@ -18,7 +19,7 @@ interface Options {
 
 export type McpService = Awaited<ReturnType<typeof startMcp>>;
 
-/** All Apps have the tool `brew`, whose calls need approval. */
+/** All Apps have the tools `draw` and `brew`, whose calls need approval. */
 export async function startMcp({ environment = {}, settings, users = null }: Options = {}) {
   const brew: OwnTool = {
     description: "Brews tea",
@@ -30,7 +31,7 @@ export async function startMcp({ environment = {}, settings, users = null }: Opt
     protocols: settings === undefined ? {} : { "mcp-server": settings },
     adjust: (config) => {
       const app = config.apps["default"]!;
-      const tools = { ...app.tools, own: { brew }, approvals: { brew: "always" as const } };
+      const tools = { ...app.tools, own: { brew, draw }, approvals: { brew: "always" as const } };
       const own: AppSettings = { ...app, tools };
       return { ...config, apps: { ...config.apps, default: own, shop: { ...own, users }, club: own } };
     },

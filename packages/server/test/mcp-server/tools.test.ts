@@ -263,6 +263,7 @@ describe.each(REVISIONS)("a client of revision %s", (revision, options) => {
     expect(resourceTemplates.map(({ uriTemplate }) => uriTemplate)).toEqual([
       "colloquy://sessions/{session_id}",
       "colloquy://sessions/{session_id}/messages",
+      "colloquy://sessions/{session_id}/files/{file_id}",
     ]);
     expect((await client.listResources()).resources).toEqual([]);
     const starting = callTool(client, "start_conversation", { message: "hello" });

@@ -3,6 +3,7 @@
 import { randomUUID } from "node:crypto";
 import type OpenAI from "openai";
 import { toFile } from "openai";
+import type { Snapshot } from "@colloquy/protocol";
 import type { LanguageModelV4FilePart, LanguageModelV4TextPart } from "@ai-sdk/provider";
 import { beforeAll, describe, expect, it } from "vitest";
 import { refusalOf, useOpenAI } from "./openai-service.ts";
@@ -29,6 +30,8 @@ const user = (...content: readonly Part[]) => [{ role: "user", content }];
 /** A file in the model's prompt: media type and bytes. */
 type SeenFile = readonly [mediaType: string, bytes: Buffer];
 let seen: readonly SeenFile[] = [];
+/** Outputs of tools in the model's prompt. */
+let outputs: readonly unknown[] = [];
 
 beforeAll(() => {
   void answerAll();
@@ -38,6 +41,13 @@ beforeAll(() => {
 async function answerAll(): Promise<void> {
   for (;;) {
     const call = await service().model.next();
+    outputs = call.options.prompt.flatMap(({ role, content }) =>
+      role === "tool" ? content.flatMap((part) => (part.type === "tool-result" ? [part.output] : [])) : [],
+    );
+    if (call.prompt.at(-1)?.includes("take a picture") === true) {
+      call.callTool("look", {}).finish("tool-calls");
+      continue;
+    }
     seen = call.options.prompt.flatMap(({ role, content }) =>
       role === "user" ? content.flatMap(fileOf) : [],
     );
@@ -282,17 +292,20 @@ describe("Responses with files", () => {
     expect(await service().sessions()).toEqual(before);
   });
 
-  it("rejects more than ten files, and files of other roles and in outputs", async () => {
+  it("rejects more than ten files, and files of other roles", async () => {
     expect(await refusedInput(...Array.from({ length: 11 }, () => image()))).toMatchObject({
       status: 400,
       param: "input[0].content[10].image_url",
     });
     const assistant = [{ role: "assistant", content: [image()] }, ...user(TEXT)];
-    const output = [{ type: "function_call_output", call_id: "c", output: [image()] }];
-    for (const input of [assistant, output])
-      expect(
-        await refusalOf(service().client.responses.create({ model: "default", input: input as never })),
-      ).toMatchObject({ status: 400, code: "unsupported_parameter" });
+    expect(
+      await refusalOf(service().client.responses.create({ model: "default", input: assistant as never })),
+    ).toMatchObject({ status: 400, code: "unsupported_parameter" });
+    const parts = Array.from({ length: 11 }, () => image());
+    const output = [{ type: "function_call_output", call_id: "c", output: parts }];
+    expect(
+      await refusalOf(service().client.responses.create({ model: "default", input: output as never })),
+    ).toMatchObject({ status: 400, param: "input[0].output[10].image_url" });
   });
 
   it("accepts 12 MiB of files but only 1 MiB of other data", async () => {
@@ -384,6 +397,116 @@ describe("Chat Completions with files", () => {
     const messages = user(part) as unknown as OpenAI.ChatCompletionMessageParam[];
     const refusal = await refusalOf(service().client.chat.completions.create({ model: "default", messages }));
     expect(refusal).toMatchObject({ status: 400, param });
+  });
+});
+
+async function stateOf(session: string): Promise<Snapshot> {
+  const answer = await fetch(`${service().url}/api/state`, { headers: { "X-Session-Id": session } });
+  return (await answer.json()) as Snapshot;
+}
+
+describe("an output of a function with files", () => {
+  const LOOK = { type: "object", properties: {} };
+  const ASK = "take a picture";
+
+  /** Lets the model call a function. Returns the call. */
+  async function called() {
+    const tools = [{ type: "function" as const, name: "look", parameters: LOOK, strict: false }];
+    const response = await service().client.responses.create({ model: "default", input: ASK, tools });
+    const [call] = response.output.filter((item) => item.type === "function_call");
+    return { response, call: call! };
+  }
+  const outputOf = (call: { call_id: string }, ...output: readonly Part[]) =>
+    [{ type: "function_call_output", call_id: call.call_id, output }] as never;
+
+  it("passes them to the model, and stores them with the result", async () => {
+    const { client } = service();
+    const { response, call } = await called();
+    const pdf = file({ file_data: base64(PDF) });
+    const input = outputOf(call, { type: "input_text", text: "seen" }, image(), pdf);
+    const more = { model: "default", previous_response_id: response.id, input };
+    const answered = await client.responses.create(more);
+    expect(answered.output_text).toBe("Seen.");
+    expect(seen).toEqual([
+      ["image/png", PNG],
+      ["application/pdf", PDF],
+    ]);
+    expect(outputs).toEqual([{ type: "text", value: "seen" }]);
+    const session = response.conversation!.id.slice("conv_".length);
+    const { tool_results: [result] = [] } = (await stateOf(session)).messages[1]!;
+    expect(result).toMatchObject({
+      output: "seen",
+      attachments: [{ media_type: "image/png" }, { media_type: "application/pdf", name: "report.pdf" }],
+    });
+    // A repeated request decides nothing, and stores nothing.
+    expect((await client.responses.create(more)).id).toBe(answered.id);
+  });
+
+  it("accepts the id of a file of the conversation, and of no other", async () => {
+    const { client } = service();
+    const { response, call } = await called();
+    const session = response.conversation!.id.slice("conv_".length);
+    const uploadTo = async (id: string): Promise<string> => {
+      const answer = await fetch(`${service().url}/api/files`, {
+        method: "POST",
+        headers: { "X-Session-Id": id, "Content-Type": "image/png" },
+        body: PNG,
+      });
+      return ((await answer.json()) as { id: string }).id;
+    };
+    const create = (input: never) =>
+      client.responses.create({ model: "default", previous_response_id: response.id, input });
+    const theirs = outputOf(call, { type: "input_image", file_id: await uploadTo(randomUUID()) });
+    expect(await refusalOf(create(theirs))).toMatchObject({
+      status: 400,
+      code: "file_not_found",
+      param: "input[0].output[0].file_id",
+    });
+    expect((await stateOf(session)).pending_actions).toHaveLength(1);
+    await create(outputOf(call, { type: "input_image", file_id: await uploadTo(session) }));
+    expect(seen).toEqual([["image/png", PNG]]);
+  });
+
+  it("rejects a malformed one before the call is decided", async () => {
+    const { response, call } = await called();
+    const input = outputOf(call, image("data:image/png;base64,@@@"));
+    const request = { model: "default", previous_response_id: response.id, input };
+    expect(await refusalOf(service().client.responses.create(request))).toMatchObject({
+      status: 400,
+      param: "input[0].output[0].image_url",
+    });
+    const session = response.conversation!.id.slice("conv_".length);
+    expect((await stateOf(session)).pending_actions).toHaveLength(1);
+  });
+
+  it("passes those of a resent history to the model", async () => {
+    const input = [
+      ...user(TEXT),
+      { type: "function_call", call_id: "c1", name: "look", arguments: "{}" },
+      {
+        type: "function_call_output",
+        call_id: "c1",
+        output: [{ type: "input_text", text: "seen" }, image()],
+      },
+      { role: "assistant", content: "A dot." },
+      { role: "user", content: "sure?" },
+    ] as never;
+    await service().client.responses.create({ model: "default", input });
+    expect(seen).toEqual([["image/png", PNG]]);
+    expect(outputs).toEqual([{ type: "text", value: "seen" }]);
+  });
+
+  it("accepts text parts and images in a tool message of Chat Completions", async () => {
+    const { client } = service();
+    const tools = [{ type: "function" as const, function: { name: "look", parameters: LOOK } }];
+    const ask = { role: "user", content: ASK } as const;
+    const first = await client.chat.completions.create({ model: "default", messages: [ask], tools });
+    const { message } = first.choices[0]!;
+    const content = [{ type: "text", text: "seen " }, { type: "text", text: "it" }, image()];
+    const answer = { role: "tool", tool_call_id: message.tool_calls![0]!.id, content };
+    const { files } = await complete([ask, message, answer], { tools });
+    expect(files).toEqual([["image/png", PNG]]);
+    expect(outputs).toEqual([{ type: "text", value: "seen it" }]);
   });
 });
 

@@ -57,6 +57,7 @@ describe.skipIf(isMissing)("compatibility", () => {
       id: expect.stringMatching(/^conv_/),
       next: FIRST,
       inConversation: FIRST,
+      seen: [["", "image/png"]],
       chat: TOOL,
     });
   });

@@ -389,7 +389,7 @@ describe("a response", () => {
     expect((await rest).output_text).toBe("18 degrees.");
   });
 
-  it("lets no step call a tool if told so", async () => {
+  it("forbids calls with the tool_choice none", async () => {
     const { client, model } = service();
     const request = { model: "default", tools: TOOLS, tool_choice: "none" as const, input: "hello" };
     const response = client.responses.create(request);

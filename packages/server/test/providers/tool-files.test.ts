@@ -12,7 +12,7 @@ const CALL = { tool: "browser_screenshot", input: {}, id: "callabcde" };
 const NOTE = '[The tool browser_screenshot returned the file "image.png", which is included here.]';
 const OUTPUT = JSON.stringify([{ type: "image", mime_type: "image/png", bytes: FILES.png.length }]);
 
-/** What follows the call in a request. */
+/** Expected items after the call in the second request, by provider. */
 const EXPECTED: Readonly<Record<string, readonly unknown[]>> = {
   openai: [
     {

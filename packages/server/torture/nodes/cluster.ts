@@ -7,6 +7,7 @@ import { isWithoutNats, NatsServer } from "../../test/nats-server.ts";
 import { PostgresServer } from "../../test/postgres-server.ts";
 import { TcpProxy } from "../../test/tcp-proxy.ts";
 import { CLIENT_TOOLS } from "../client-tools.ts";
+import { OFFICE_PLUGIN } from "../office.ts";
 import { findFreePort, ServerProcess, type ServerPlace } from "../harness/server-process.ts";
 
 export const LINKS = ["clients", "database", "bus"] as const;
@@ -47,7 +48,11 @@ export class Node {
     writeFileSync(
       config,
       JSON.stringify({
-        apps: { default: { models: ["demo/assistant"], clientTools: CLIENT_TOOLS } },
+        plugins: [OFFICE_PLUGIN],
+        apps: {
+          default: { models: ["demo/assistant"], clientTools: CLIENT_TOOLS },
+          office: { ...shared.office, clientTools: CLIENT_TOOLS },
+        },
         files: { kind: "directory", path: shared.files },
       }),
     );
@@ -143,6 +148,8 @@ interface Shared {
   readonly nats: NatsServer | null;
   /** The directory of files. */
   readonly files: string;
+  /** Section of the App `office`. */
+  readonly office: object;
 }
 
 export interface Cluster extends Shared {
@@ -150,12 +157,20 @@ export interface Cluster extends Shared {
   stop(): Promise<void>;
 }
 
-/** Resolves when all nodes are ready. `isOnNats`: NATS carries notifications; else the database. */
+export interface ClusterOptions {
+  /** Number of nodes. */
+  readonly nodes: number;
+  /** Whether NATS carries notifications, else the database. */
+  readonly isOnNats: boolean;
+  /** Section of the App `office`. */
+  readonly office: object;
+}
+
+/** Resolves when all nodes are ready. */
 export async function startCluster(
   main: string,
   directory: string,
-  count: number,
-  isOnNats: boolean,
+  { nodes: count, isOnNats, office }: ClusterOptions,
 ): Promise<Cluster> {
   if (isOnNats && (await isWithoutNats()))
     throw new Error("There is no NATS here: apt-get install nats-server");
@@ -166,6 +181,7 @@ export async function startCluster(
     database: await postgres.createDatabase(),
     nats,
     files: join(directory, "files"),
+    office,
   };
   const nodes: Node[] = [];
   const stop = async (): Promise<void> => {

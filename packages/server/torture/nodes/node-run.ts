@@ -8,6 +8,7 @@ import { createRandom } from "../harness/random.ts";
 import { errorsOf } from "../killer.ts";
 import { countMessages } from "../message-counts.ts";
 import { settlePeople, startPeople } from "../people.ts";
+import { Office } from "../office.ts";
 import type { TortureResult } from "../report.ts";
 import type { LoadContext } from "../session-client.ts";
 import { Violations } from "../violations.ts";
@@ -37,26 +38,44 @@ export interface NodeRunOptions {
 
 export async function runNodes(options: NodeRunOptions): Promise<TortureResult> {
   const directory = mkdtempSync(join(tmpdir(), "colloquy-torture-"));
+  const run = watchViolations(options);
   let cluster: Cluster | null = null;
   try {
-    cluster = await startCluster(options.main, directory, options.nodes, options.isOnNats);
-    return await runOn(cluster, options);
+    const office = await Office.open(directory, run.violations);
+    cluster = await startCluster(options.main, directory, { ...options, office: office.app });
+    return await runOn(cluster, office, run, options);
   } finally {
     await cluster?.stop();
     rmSync(directory, { recursive: true, force: true });
   }
 }
 
-async function runOn(cluster: Cluster, options: NodeRunOptions): Promise<TortureResult> {
+interface WatchedRun {
+  /** Aborted to end the run. */
+  readonly stopping: AbortController;
+  readonly violations: Violations;
+}
+
+function watchViolations({ untilFirstViolation, onNews }: NodeRunOptions): WatchedRun {
+  const stopping = new AbortController();
+  const violations = new Violations(({ kind, sessionId }) => {
+    onNews(`${secondsNow()}: ${kind} in ${sessionId}`);
+    if (untilFirstViolation) stopping.abort();
+  });
+  return { stopping, violations };
+}
+
+async function runOn(
+  cluster: Cluster,
+  office: Office,
+  { stopping, violations }: WatchedRun,
+  options: NodeRunOptions,
+): Promise<TortureResult> {
   const { nodes, postgres, database } = cluster;
   await installAudit(postgres, database);
   const begun = performance.now();
   const random = createRandom(options.seed);
-  const [stopping, giveUp] = [new AbortController(), new AbortController()];
-  const violations = new Violations(({ kind, sessionId }) => {
-    options.onNews(`${secondsNow()}: ${kind} in ${sessionId}`);
-    if (options.untilFirstViolation) stopping.abort();
-  });
+  const giveUp = new AbortController();
   for (const { name, port } of nodes) options.onNews(`${name} is at port ${port}`);
   const stalls = new StallWatch();
   const watch = watchFaults(cluster, stalls, options.onNews);
@@ -68,7 +87,8 @@ async function runOn(cluster: Cluster, options: NodeRunOptions): Promise<Torture
     violations,
     counts: { resumed: 0, refetched: 0, compared: 0 },
     messages: countMessages(),
-    done: { interrupts: 0, edits: 0, forks: 0, claims: 0, files: 0 },
+    done: { interrupts: 0, edits: 0, forks: 0, claims: 0, decisions: 0, expiries: 0, files: 0 },
+    office,
     giveUp: giveUp.signal,
     isCarriedOutLate: true,
     wholeness: (port) => watch.wholeness(nodes.find((node) => node.port === port) ?? null),

@@ -12,16 +12,39 @@ import {
   identityOf,
   load,
   messagesOf,
+  open,
   remove,
+  rename,
   startTurn,
   step,
   target,
 } from "./fixtures/scenario.ts";
 
+interface Blob {
+  readonly blob: string;
+  readonly bytes: number;
+}
+
 export function describeFiles(openStore: OpenStore): void {
   describe("files", () => {
     const given = givenStore(openStore, "each");
 
+    /** Reserves room for bytes. Returns what the App and the owner would then use. */
+    async function reserve(
+      sessionId: string,
+      { blob, app = "default", bytes }: { blob: string; app?: string; bytes: number },
+      owner: string | null = null,
+    ) {
+      await given.store.files.expect({ blob, app, sessionId, owner, bytes }, UNUSED_FILE_MS);
+      return await given.store.files.used(blob);
+    }
+    /** Returns what the App and the owner use. */
+    async function used(app: string, session: string) {
+      const blob = `${app}/${randomUUID()}`;
+      const bytes = await reserve(session, { blob, app, bytes: 0 });
+      await given.store.files.forget([blob]);
+      return bytes;
+    }
     async function add(session: string, more: { app?: string; sha256?: string; bytes?: number } = {}) {
       const app = more.app ?? "default";
       const input = {
@@ -33,7 +56,7 @@ export function describeFiles(openStore: OpenStore): void {
         name: "tea.png",
         blob: `${app}/${randomUUID()}`,
       };
-      await given.store.files.expect(input.blob, UNUSED_FILE_MS);
+      await reserve(session, input);
       const committed = await given.store.execute({ kind: "addFile", target: target(session), input });
       return { ...input, outcome: committed?.outcome };
     }
@@ -50,7 +73,7 @@ export function describeFiles(openStore: OpenStore): void {
         name: "chart.png",
         blob: `default/${randomUUID()}`,
       };
-      await given.store.files.expect(file.blob, UNUSED_FILE_MS);
+      await reserve(session, file);
       const turn = await startTurn(given.store, session, "draw");
       const target = { turn: identityOf(turn) };
       const calls = [callOf("a")];
@@ -226,7 +249,7 @@ export function describeFiles(openStore: OpenStore): void {
       await give();
       await end();
       expect((await messagesOf(given.store, session))[1]?.toolResults).toMatchObject([{ attachments }]);
-      expect(await given.store.files.used("default", session)).toEqual({ app: 10, owner: 10 });
+      expect(await used("default", session)).toEqual({ app: 10, owner: 10 });
       await given.clock.advance(UNUSED_FILE_MS + FILE_GRACE_MS);
       expect(await swept()).toEqual([]);
     });
@@ -285,8 +308,10 @@ export function describeFiles(openStore: OpenStore): void {
     });
 
     it("are due again later if their removal fails", async () => {
-      await given.store.files.expect("default/one", 0);
-      await given.store.files.expect("default/two", 0);
+      for (const blob of ["default/one", "default/two"]) {
+        const expected = { blob, app: "default", sessionId: randomUUID(), owner: null, bytes: 1 };
+        await given.store.files.expect(expected, 0);
+      }
       const due = async () => (await given.store.files.unused(10)).map(({ id }) => id).toSorted();
       await given.store.files.postpone(["default/one", "default/gone"], 1_000);
       expect(await due()).toEqual(["default/two"]);
@@ -299,7 +324,6 @@ export function describeFiles(openStore: OpenStore): void {
       await add(one, { bytes: 5 });
       await add(two, { bytes: 7 });
       await add(two, { bytes: 9, app: "shop" });
-      const used = (app: string, session: string) => given.store.files.used(app, session);
       expect(await used("default", one)).toEqual({ app: 12, owner: 5 });
       expect(await used("shop", two)).toEqual({ app: 9, owner: 9 });
       expect(await used("shop", randomUUID())).toEqual({ app: 9, owner: 0 });
@@ -311,6 +335,81 @@ export function describeFiles(openStore: OpenStore): void {
         await add(session, { bytes: 100 });
       }
       expect(await used("default", sessions[0]!)).toEqual({ app: 212, owner: 200 });
+    });
+
+    it("reserve room while their bytes are stored, in the order of their arrival", async () => {
+      const session = randomUUID();
+      const [one, two, three] = ["one", "two", "three"].map((name) => ({
+        blob: `default/${name}`,
+        bytes: 6,
+      })) as [Blob, Blob, Blob];
+      await reserve(session, one);
+      expect(await reserve(session, two)).toEqual({ app: 12, owner: 12 });
+      expect(await reserve(randomUUID(), three)).toEqual({ app: 18, owner: 6 });
+      expect(await given.store.files.used(one.blob)).toEqual({ app: 6, owner: 6 });
+      // An unknown size counts once it is known.
+      await reserve(session, { ...one, bytes: 0 });
+      expect(await given.store.files.used(two.blob)).toEqual({ app: 6, owner: 6 });
+      expect(await reserve(session, one)).toEqual({ app: 18, owner: 12 });
+      await given.store.files.forget([two.blob]);
+      expect(await given.store.files.used(one.blob)).toEqual({ app: 12, owner: 6 });
+      await expect(given.store.files.used(two.blob)).rejects.toThrow("is not expected");
+    });
+
+    it("release their room when they are added, with their own bytes or those of an equal file", async () => {
+      const session = randomUUID();
+      const sha256 = "c".repeat(64);
+      await add(session, { bytes: 6, sha256 });
+      await add(session, { bytes: 6, sha256 });
+      expect(await used("default", session)).toEqual({ app: 12, owner: 12 });
+      await remove(given.store, existing(session));
+      expect(await used("default", session)).toEqual({ app: 0, owner: 0 });
+    });
+
+    it("reserve room for the user who becomes the owner of an empty session", async () => {
+      const [one, two, full] = [randomUUID(), randomUUID(), randomUUID()];
+      const blob = () => `default/${randomUUID()}`;
+      await reserve(one, { blob: blob(), bytes: 5 }, "ann");
+      expect(await reserve(two, { blob: blob(), bytes: 5 }, "ann")).toEqual({ app: 10, owner: 10 });
+      await answered(full, "hello");
+      expect(await reserve(full, { blob: blob(), bytes: 5 }, "ann")).toEqual({ app: 15, owner: 5 });
+      const titled = randomUUID();
+      await open(given.store, target(titled));
+      await rename(given.store, existing(titled), "Tea");
+      expect(await reserve(titled, { blob: blob(), bytes: 5 }, "ann")).toEqual({ app: 20, owner: 15 });
+    });
+
+    it("that a client's result names do not expire, and belong to the message of the call", async () => {
+      const session = randomUUID();
+      const file = await add(session);
+      const turn = await startTurn(given.store, session, "look");
+      const action = randomUUID();
+      const asked = {
+        kind: "client_tool",
+        request: { tool: "look", input: {} },
+        repeatable: false,
+      } as const;
+      const input = {
+        step: step(1, ""),
+        calls: [{ ...callOf("a"), phase: "asked" as const }],
+        actions: [{ id: action, callId: "a", asked, validMs: 3 * UNUSED_FILE_MS }],
+      };
+      await given.store.execute({ kind: "stepWithCalls", target: { turn: identityOf(turn) }, input });
+      const claim = { action, renews: null, token: "mine" };
+      await given.store.execute({ kind: "claimAction", target: target(session), input: claim });
+      const decide = async (attachments: string[]) => {
+        const decision = { decision: "approve", claim: "mine", result: { output: 1, attachments } } as const;
+        const decided = { action, ...decision };
+        return await given.store.execute({ kind: "decideAction", target: target(session), input: decided });
+      };
+      expect((await decide([file.id, randomUUID()]))?.outcome).toEqual({ kind: "attachment_not_found" });
+      expect((await decide([file.id]))?.outcome).toMatchObject({ kind: "decided" });
+      expect((await messagesOf(given.store, session))[1]?.toolResults).toMatchObject([
+        { output: 1, attachments: [{ id: file.id, name: "tea.png" }] },
+      ]);
+      await given.clock.advance(2 * UNUSED_FILE_MS);
+      await swept();
+      expect(await find(session, file)).toMatchObject({ position: 2, dueAt: null });
     });
 
     it("repeat a chat only with the same files", async () => {

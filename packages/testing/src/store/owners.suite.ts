@@ -80,7 +80,19 @@ export function describeOwners(openStore: OpenStore): void {
       expect(await store.sessions.heldBy({ ...whose, owner: "bob" }, 0, 2)).toEqual([]);
     });
 
-    it("stays unset for a session that is not empty, for a user of another App, and after a rejection", async () => {
+    it("is the user of the first message, also of a session with a title and a model", async () => {
+      const { store } = given;
+      const to = newSession({ apps: null, user: { ...alice.user!, takesNew: false } });
+      await open(store, to);
+      await rename(store, to, "Mine");
+      const model = { app: "shop", rig: "a/b", utilityModel: null };
+      await store.execute({ kind: "setModel", target: to, input: model });
+      expect(await record(store, to.session)).toMatchObject({ owner: null });
+      await chatWith(store, { ...to, access: alice }, chatInput("hello", { app: "shop" }));
+      expect(await record(store, to.session)).toMatchObject({ owner: "alice" });
+    });
+
+    it("stays unset for a session that has messages, for a user of another App, and after a rejection", async () => {
       const { store } = given;
       const busy = newSession();
       await chatWith(store, busy, chatInput("hello"));

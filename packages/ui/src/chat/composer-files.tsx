@@ -46,13 +46,13 @@ export function ComposerFiles(): ReactNode {
   );
 }
 
-/** Without a value until the first part was sent, and while the service checks the whole file. */
+/** Is indeterminate before the first byte is sent, and while the service checks the file. */
 function Progress({ name, fraction }: { readonly name: string; readonly fraction: number }): ReactNode {
   const value = fraction > 0 && fraction < 1 ? fraction : undefined;
   return <progress aria-label={`Uploading ${name}`} value={value} />;
 }
 
-/** Returns the size of a file, and the percentage that was sent. */
+/** Returns the size of a file, with the sent percentage while it is uploaded. */
 function sizeOf(status: Attachment["status"], { size }: File): string {
   const sent = status.type === "running" ? Math.floor(status.progress * 100) : 0;
   return sent > 0 ? `${sent}% of ${sizeText(size)}` : sizeText(size);

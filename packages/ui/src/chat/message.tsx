@@ -112,7 +112,7 @@ function grouped(message: StoredMessage): readonly (string | readonly Call[])[] 
   return parts;
 }
 
-/** An answer that has neither text, calls nor reasoning yet. */
+/** An answer without text, calls and reasoning so far. */
 export function PendingAnswer(): ReactNode {
   return (
     <div className="cq cq-message-assistant" role="article" aria-label="Assistant">

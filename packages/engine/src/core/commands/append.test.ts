@@ -92,6 +92,22 @@ describe("appending turns", () => {
     ]);
   });
 
+  it("accepts files of outputs, which belong to the answer", () => {
+    const one = new DecidedSession();
+    one.files = [file(FILE), file(OTHER)];
+    const call = { id: "c1", name: "look", arguments: {}, output: "seen" };
+    const steps = [{ text: "", calls: [{ ...call, attachments: [OTHER, FILE] }] }];
+    const turns = [{ user: "look", attachments: [FILE], steps }];
+    expect(one.run("append", { turns, messageId: ID, maxMessageBytes: 100_000 })).toBe("ok");
+    expect(one.messages[0]?.extras).toMatchObject({ attachments: [{ id: FILE }] });
+    expect(one.messages[1]?.toolResults).toMatchObject([{ attachments: [{ id: OTHER }, { id: FILE }] }]);
+    expect(one.last.changedFiles.get(OTHER)).toMatchObject({ position: 2, dueAt: null });
+    expect(one.last.changedFiles.get(FILE)).toMatchObject({ position: 1, dueAt: null });
+    one.files = [file(FILE)];
+    const again = { turns, messageId: ID, maxMessageBytes: 100_000 };
+    expect(one.run("append", again)).toBe("attachment_not_found");
+  });
+
   it("rejects a file that the session does not have, that has expired, or that is of another App", () => {
     const append = (one: DecidedSession) =>
       one.run("append", {

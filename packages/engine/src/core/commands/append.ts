@@ -1,3 +1,4 @@
+import type { Attachment } from "@colloquy/protocol";
 import { type FileRecord, toAttachment, usableFiles, usedAt } from "../file.ts";
 import type { JsonObject, JsonValue } from "../json.ts";
 import { joinStepText, type MessageRecord, type ToolCallRecord, type ToolResultRecord } from "../message.ts";
@@ -12,6 +13,8 @@ export interface AppendedCall {
   readonly arguments: JsonValue;
   /** `undefined` for a call without a result. */
   readonly output: JsonValue | undefined;
+  /** Distinct ids of the output's files; absent if there are none. */
+  readonly attachments?: readonly string[];
 }
 
 /** A model step of an appended turn. */
@@ -43,7 +46,7 @@ export const append = define({
   target: "session",
   needs: ({ turns }: AppendInput) => ({
     turnCount: true,
-    files: [...new Set(turns.flatMap(({ attachments = [] }) => attachments))],
+    files: [...new Set(turns.flatMap(filesIn))],
   }),
   decide: (draft, facts, { turns, messageId, maxMessageBytes }) => {
     if (facts.turnCount().openTurns > 0) return "session_busy";
@@ -52,7 +55,7 @@ export const append = define({
     const { app } = draft.session;
     const found = facts.files();
     for (const turn of turns) {
-      const files = usableFiles(found, turn.attachments ?? [], { app, at: draft.at });
+      const files = usableFiles(found, filesIn(turn), { app, at: draft.at });
       if (typeof files === "string") return files;
       addTurn(draft, turn, files, nextId);
     }
@@ -62,9 +65,14 @@ export const append = define({
   disposition: dispositionOf,
 });
 
+/** Returns the ids of the files of a turn, of which some may repeat. */
+export function filesIn({ attachments = [], steps }: AppendedTurn): readonly string[] {
+  return [...attachments, ...steps.flatMap(({ calls }) => calls.flatMap((call) => call.attachments ?? []))];
+}
+
 function addTurn(
   draft: SessionDraft,
-  { user, steps }: AppendedTurn,
+  { user, steps, attachments = [] }: AppendedTurn,
   files: readonly FileRecord[],
   nextId: () => string,
 ): void {
@@ -77,12 +85,14 @@ function addTurn(
     content: user,
     toolCalls: [],
     toolResults: [],
-    ...(files.length > 0 && { extras: { attachments: files.map(toAttachment) } }),
+    ...(attachments.length > 0 && { extras: { attachments: attachmentsOf(attachments, files) } }),
   });
-  for (const file of files)
-    draft.changedFiles.set(file.id, usedAt(draft.changedFiles.get(file.id) ?? file, userMessage.position));
   const answer =
-    steps.length === 0 ? null : draft.addMessage({ ...common, id: nextId(), ...answerOf(steps) });
+    steps.length === 0 ? null : draft.addMessage({ ...common, id: nextId(), ...answerOf(steps, files) });
+  for (const file of files) {
+    const { position } = attachments.includes(file.id) || answer === null ? userMessage : answer;
+    draft.changedFiles.set(file.id, usedAt(draft.changedFiles.get(file.id) ?? file, position));
+  }
   draft.addTurn({
     state: "complete",
     userPosition: userMessage.position,
@@ -116,18 +126,29 @@ function addTurn(
     });
 }
 
-function answerOf(steps: readonly AppendedStep[]) {
+function attachmentsOf(ids: readonly string[], files: readonly FileRecord[]): Attachment[] {
+  return ids.flatMap((id) => files.find((file) => file.id === id) ?? []).map(toAttachment);
+}
+
+function answerOf(steps: readonly AppendedStep[], files: readonly FileRecord[]) {
   let content = "";
   const toolCalls: ToolCallRecord[] = [];
   const toolResults: ToolResultRecord[] = [];
   for (const [index, { text, calls }] of steps.entries()) {
     content = joinStepText(content, text);
-    for (const { id, name, arguments: input, output } of calls) {
+    for (const { id, name, arguments: input, output, attachments = [] } of calls) {
       const status = output === undefined ? "interrupted" : "complete";
       const common = { id, name, arguments: input, status, effect: "read", step: index + 1 } as const;
       toolCalls.push({ ...common, text_offset: content.length });
       if (output !== undefined)
-        toolResults.push({ call_id: id, name, output, is_error: false, duration_ms: 0 });
+        toolResults.push({
+          call_id: id,
+          name,
+          output,
+          is_error: false,
+          duration_ms: 0,
+          ...(attachments.length > 0 && { attachments: attachmentsOf(attachments, files) }),
+        });
     }
   }
   const message: Pick<MessageRecord, "role" | "content" | "toolCalls" | "toolResults"> = {

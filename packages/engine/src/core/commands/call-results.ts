@@ -1,7 +1,7 @@
 // Results and progress of tool calls in a draft.
 
 import type { CallDecision } from "@colloquy/protocol";
-import { type NewFile, toAttachment } from "../file.ts";
+import { type FileRecord, type NewFile, toAttachment, usedAt } from "../file.ts";
 import type { JsonValue } from "../json.ts";
 import {
   openCalls,
@@ -15,8 +15,10 @@ import type { SessionDraft } from "./draft.ts";
 
 export interface ToolOutcomeInput extends ToolOutcome {
   readonly callId: string;
-  /** Files of the result, whose bytes are durable; absent for none. */
+  /** Files to add with the result, whose bytes are durable; absent for none. */
   readonly files?: readonly NewFile[];
+  /** Files of the session that a client names in the result; absent for none. */
+  readonly usedFiles?: readonly FileRecord[];
   /** Milliseconds that the call took. */
   readonly durationMs: number;
   /** The decision that ended the call; absent if it ended otherwise. */
@@ -41,6 +43,8 @@ export function recordResults(
   const { position } = message;
   const files = [...ended.values()].flatMap(({ files = [] }) => files);
   draft.addedFiles.push(...files.map((file) => ({ ...file, createdAt: draft.at, position, dueAt: null })));
+  for (const file of [...ended.values()].flatMap(({ usedFiles = [] }) => usedFiles))
+    draft.changedFiles.set(file.id, usedAt(draft.changedFiles.get(file.id) ?? file, position));
   const changed = draft.changeMessage(
     message,
     {
@@ -67,22 +71,24 @@ export interface EndedCall {
   readonly call: ToolCallRecord;
   readonly result: ToolResultRecord;
   readonly files?: readonly NewFile[];
+  readonly usedFiles?: readonly FileRecord[];
 }
 
 export function endCall(call: ToolCallRecord, outcome: Omit<ToolOutcomeInput, "callId">): EndedCall {
-  const { files = [] } = outcome;
+  const { files = [], usedFiles = [] } = outcome;
+  const attachments = [...files, ...usedFiles].map(toAttachment);
   const result = {
     call_id: call.id,
     name: call.name,
     output: outcome.shown ?? outcome.output,
     is_error: outcome.isError,
     duration_ms: outcome.durationMs,
-    ...(files.length > 0 && { attachments: files.map(toAttachment) }),
+    ...(attachments.length > 0 && { attachments }),
     ...(outcome.shown !== undefined && { told: outcome.output }),
   };
   const { isError, decision } = outcome;
   const ended = { ...call, status: isError ? ("failed" as const) : ("complete" as const) };
-  return { call: decision === undefined ? ended : { ...ended, decision }, result, files };
+  return { call: decision === undefined ? ended : { ...ended, decision }, result, files, usedFiles };
 }
 
 export function emitToolComplete(draft: SessionDraft, { call, result }: EndedCall): void {

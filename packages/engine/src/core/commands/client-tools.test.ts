@@ -2,12 +2,25 @@
 
 import { describe, expect, it } from "vitest";
 import type { ActionRecord, NewAction } from "../action.ts";
+import type { FileRecord } from "../file.ts";
 import type { StartedTurn } from "../turn.ts";
 import { DENIED, NO_CLIENT } from "./asking.ts";
 import { CLAIM_MS, type ClaimOutcome } from "./claim-action.ts";
 import { call, DecidedSession } from "./testing/decided-session.ts";
 
 const VALID_MS = 600_000;
+const FILE: FileRecord = {
+  id: "5d1f8f2e-0a53-4c0e-9b1a-7f0c2d8e6a41",
+  app: "default",
+  sha256: "a".repeat(64),
+  mediaType: "image/png",
+  bytes: 10,
+  name: "seen.png",
+  blob: "default/1",
+  createdAt: 1,
+  position: null,
+  dueAt: null,
+};
 
 function ask(callId: string, repeatable = false): NewAction {
   const request = { tool: `tool_${callId}`, input: {} };
@@ -147,6 +160,28 @@ describe("the result of a client tool", () => {
     claim(one, "first");
     expect(approve(one, token)).toEqual({ kind: "claimed_otherwise" });
     expect(resultsOf(one)).toEqual([]);
+  });
+
+  it("may name files of the session, which belong to the message of the call", () => {
+    const { one } = waiting();
+    one.files = [{ ...FILE, dueAt: one.at + 10_000 }];
+    claim(one, "first");
+    expect(approve(one, "first", { output: 1, attachments: [FILE.id] })).toMatchObject({ kind: "decided" });
+    expect(one.messages[1]?.toolResults).toMatchObject([{ output: 1, attachments: [{ id: FILE.id }] }]);
+    expect(one.last.changedFiles.get(FILE.id)).toMatchObject({ position: 2, dueAt: null });
+  });
+
+  it.each([
+    ["that the session does not have", [], "attachment_not_found"],
+    ["that has expired", [{ ...FILE, dueAt: 1 }], "attachment_not_found"],
+    ["of another App", [{ ...FILE, app: "closed" }], "attachment_of_other_app"],
+  ])("is refused with a file %s, and the claim stays valid", (_what, files, kind) => {
+    const { one } = waiting();
+    one.files = files;
+    claim(one, "first");
+    expect(approve(one, "first", { output: 1, attachments: [FILE.id] })).toEqual({ kind });
+    expect(resultsOf(one)).toEqual([]);
+    expect(approve(one, "first")).toMatchObject({ kind: "decided" });
   });
 
   it("shares the limit of all outputs of an answer", () => {

@@ -163,6 +163,7 @@ export type Disposition = "commit" | "void" | "hidden";
 
 const DISPOSITIONS = {
   ok: "commit",
+  file_exists: "commit",
   app_mismatch: "hidden",
   wallet_mismatch: "void",
   wallet_not_proved: "void",

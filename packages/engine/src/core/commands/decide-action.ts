@@ -1,6 +1,7 @@
 import { isActionResult } from "@colloquy/protocol/action-results";
 import type { Actor } from "../audit.ts";
-import { type ActionKind, type ActionRecord, isOver, liveClaim } from "../action.ts";
+import { type ActionKind, type ActionRecord, isOver, liveClaim, namedFiles } from "../action.ts";
+import { type FileRecord, usableFiles } from "../file.ts";
 import { type JsonValue, sameJson } from "../json.ts";
 import { type MessageRecord, OutputBudget, type ToolCallRecord } from "../message.ts";
 import type { OpenTurn } from "../turn.ts";
@@ -24,6 +25,8 @@ export interface ActionAnswer {
   readonly result: JsonValue;
   /** Token of the claim under which the call ran; absent or `null` for none. */
   readonly claim?: string | null;
+  /** True to accept the result of a client tool without a claim, for protocols that have none. */
+  readonly needsNoClaim?: boolean;
   /** Comment of the person who decides; absent or `null` for none. */
   readonly comment?: string | null;
 }
@@ -62,6 +65,8 @@ export type ActionOutcome =
   | { readonly kind: "claimed_otherwise" }
   /** The result of a client tool needs a claim. */
   | { readonly kind: "not_claimed" }
+  /** The result names a file that the session does not have, or that is of another App. */
+  | { readonly kind: "attachment_not_found" | "attachment_of_other_app" }
   | { readonly kind: "cancelled" }
   /** Only approvers may decide the action. */
   | { readonly kind: "approver_required" }
@@ -73,12 +78,13 @@ const EXPECTED: Readonly<Record<ActionKind, string>> = {
   wallet_transaction: '{"transaction_hash": "0x…"} with 64 hexadecimal digits',
   wallet_signature: '{"signature": "0x…"} with 1 to 8,192 bytes in hexadecimal',
   question: '{"answer": "…"} with 1 to 4,096 characters',
-  client_tool: '{"output": …} with any JSON, or {"error": "…"} with a sentence about the problem',
+  client_tool:
+    '{"output": …} with any JSON, optionally with "attachments" (at most 10 distinct file ids), or {"error": "…"} with a sentence about the problem',
 };
 
 export const decideAction = define({
   target: "session",
-  needs: ({ action }: DecideActionInput) => ({ openTurns: true, action }),
+  needs: ({ action, result }: DecideActionInput) => ({ openTurns: true, action, files: namedFiles(result) }),
   decide: (draft, facts, answer): ActionOutcome => {
     const action = facts.action();
     if (action === null) return { kind: "unknown" };
@@ -97,8 +103,13 @@ export const decideAction = define({
     if (isOver(action, draft.at)) return { kind: "expired", unblocked: expireDue(draft, openTurns) };
     const live = liveClaim(action, draft.at);
     if (live !== null && answer.claim !== live.token) return { kind: "claimed_otherwise" };
-    if (live === null && action.asked.kind === "client_tool" && status === "approved")
-      return { kind: "not_claimed" };
+    const needsClaim = action.asked.kind === "client_tool" && status === "approved";
+    if (live === null && needsClaim && answer.needsNoClaim !== true) return { kind: "not_claimed" };
+    const files = usableFiles(facts.files(), namedFiles(answer.result), {
+      app: draft.session.app,
+      at: draft.at,
+    });
+    if (typeof files === "string") return { kind: files };
     const turn = turnOf(openTurns, action);
     const resolved = draft.resolveAction(action, status, answer.result);
     const { id, tool, asked } = action;
@@ -109,7 +120,7 @@ export const decideAction = define({
       decision: answer.decision,
       ...(typeof answer.decider === "object" && { as: "approver" }),
     });
-    const unblocked = resumeIfDecided(draft, applyDecision(draft, turn, action, answer), openTurns);
+    const unblocked = resumeIfDecided(draft, applyDecision(draft, turn, action, answer, files), openTurns);
     return { kind: "decided", action: resolved, unblocked };
   },
   disposition: ({ kind }) => (kind === "decided" || kind === "expired" ? "commit" : dispositionOf(kind)),
@@ -152,6 +163,7 @@ function applyDecision(
   turn: WritingTurn,
   action: ActionRecord,
   { decision, result, comment = null, decider = "user" }: DecideActionInput,
+  usedFiles: readonly FileRecord[],
 ): WritingTurn {
   const actions = turn.actions.filter(({ id }) => id !== action.id);
   const isApprover = typeof decider === "object";
@@ -165,7 +177,7 @@ function applyDecision(
   const status = decision === "approve" ? "approved" : "denied";
   const outcome = outcomeOf(draft, action, { status, ...decided, result });
   const output = new OutputBudget(turn.agentMessage).fit(outcome.output);
-  return { ...turn, agentMessage: recordResults(draft, turn, [{ ...outcome, output }]), actions };
+  return { ...turn, agentMessage: recordResults(draft, turn, [{ ...outcome, output, usedFiles }]), actions };
 }
 
 function approveCall(

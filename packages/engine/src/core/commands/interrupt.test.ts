@@ -53,24 +53,22 @@ describe("an interrupt", () => {
     expect(one.turns.map(({ state }) => state)).toEqual(["interrupted", "interrupted"]);
   });
 
-  it("keeps the text of the process that runs the turn, or else the checkpoint, or else the finished steps", () => {
-    const texts = (own: number, checkpointed: number) => {
+  it("keeps the longest of the text of the process that runs the turn, the checkpoint and the finished steps", () => {
+    const texts = (own: string, checkpointed: string, { isOther = false, isOld = false } = {}) => {
       const one = new DecidedSession();
       const turn = one.start("one");
       one.callTools(turn, "step", []);
       one.interrupt(
-        { messageId: turn.agentMessage.id, epoch: turn.epoch + own, text: "streamed" },
-        {
-          messageId: checkpointed === 0 ? turn.agentMessage.id : "other",
-          epoch: turn.epoch,
-          text: "checkpointed",
-        },
+        { messageId: turn.agentMessage.id, epoch: turn.epoch - Number(isOld), text: own },
+        { messageId: isOther ? "other" : turn.agentMessage.id, epoch: turn.epoch, text: checkpointed },
       );
       return one.messages[1]?.content;
     };
-    expect(texts(0, 0)).toBe("streamed");
-    expect(texts(1, 0)).toBe("checkpointed");
-    expect(texts(1, 1)).toBe("step");
+    expect(texts("step, two", "step,")).toBe("step, two");
+    expect(texts("step,", "step, two")).toBe("step, two");
+    expect(texts("st", "")).toBe("step");
+    expect(texts("step, old", "step,", { isOld: true })).toBe("step,");
+    expect(texts("step, old", "step, other", { isOther: true, isOld: true })).toBe("step");
   });
 
   it("gives every open call a result: interrupted, or unknown if it may have had side effects", () => {

@@ -28,8 +28,8 @@ export const interrupt = define({
 });
 
 /**
- * Ends every open turn, and raises the epoch so that the turn's process can no longer write. The running turn
- * gets the first of `texts` that belongs to it, or else the text of its finished steps.
+ * Ends every open turn, and raises the epoch to fence out the process that runs one. The running turn keeps its longest
+ * known text: that of its finished steps, or one of `texts` with its message and epoch. Clients may have received any.
  */
 export function interruptOpenTurns(
   draft: SessionDraft,
@@ -40,9 +40,15 @@ export function interruptOpenTurns(
   draft.lease = { kind: "released" };
   for (const open of openTurns) {
     const { turn, agentMessage } = open;
-    const own = texts.find((text) => text?.messageId === agentMessage?.id && text?.epoch === turn.epoch);
-    interruptTurn(draft, open, own?.text ?? agentMessage?.content ?? "");
+    const own = texts.flatMap((text) =>
+      text !== null && text.messageId === agentMessage?.id && text.epoch === turn.epoch ? [text.text] : [],
+    );
+    interruptTurn(draft, open, longestOf([agentMessage?.content ?? "", ...own]));
   }
   draft.addSystemEvent("interrupted", { turns: openTurns.length });
   draft.moveStatus("interrupt");
+}
+
+function longestOf(texts: readonly string[]): string {
+  return texts.reduce((longest, text) => (text.length > longest.length ? text : longest));
 }

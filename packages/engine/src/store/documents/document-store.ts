@@ -76,9 +76,23 @@ interface Kinds {
   /** Last value issued by a sequence. */
   readonly sequence: number;
   /** Bytes to remove when they are due, unless a file has them. */
-  readonly blob: { readonly id: string; readonly blob: string; readonly dueAt: number };
+  readonly blob: {
+    readonly id: string;
+    readonly blob: string;
+    readonly dueAt: number;
+    /** Absent if no room is reserved for the bytes. */
+    readonly reserved?: Reservation;
+  };
   /** Singletons: the key for session handles and the id of the active master key. */
   readonly value: string;
+}
+
+/** Room for bytes that are being stored, for the quotas of an App and of an owner, or of a session without one. */
+interface Reservation {
+  readonly app: string;
+  readonly holder: string;
+  readonly bytes: number;
+  readonly number: number;
 }
 
 type Read = View<Kinds>;
@@ -224,9 +238,18 @@ function committed(
   return { ...answer, session: after.session, loaded: load ? loadedOf(after) : null };
 }
 
-/** A file with the bytes of another one of its App shares them: its own stay among the unused ones. */
+/**
+ * A file with the bytes of another one of its App shares them: its own stay among the unused ones. Either way, the room
+ * reserved for them is released.
+ */
 function shareBytes(view: Read, { addedFiles }: SessionDraft): void {
   if (addedFiles.length === 0) return;
+  for (const file of addedFiles) {
+    const expected = view.get("blob", file.blob);
+    if (expected === null) continue;
+    const { id, blob, dueAt } = expected;
+    view.set("blob", id, { id, blob, dueAt });
+  }
   const stored = filesIn(view);
   for (const [index, file] of addedFiles.entries()) {
     const same = stored.find(({ app, sha256 }) => app === file.app && sha256 === file.sha256);
@@ -956,19 +979,38 @@ function otherPorts(
           const file = found.files?.find(({ id, dueAt }) => id === fileId && (dueAt ?? Infinity) > at);
           return { session: { app, owner }, file: file ?? null };
         }),
-      used: (app, sessionId) =>
-        run((view) => {
+      expect: ({ blob, app, sessionId, owner, bytes }, keptMs) =>
+        run((view, at) => {
           const session = view.get("session", sessionId)?.session;
-          const owner = session?.owner ?? null;
-          const sum = (files: readonly FileRecord[]) =>
-            files.filter((file) => file.app === app).reduce((bytes, file) => bytes + file.bytes, 0);
-          const own = sessionsIn(view).filter((other) =>
-            owner === null ? other.session.id === sessionId : other.session.owner === owner,
-          );
-          return { app: sum(filesIn(view)), owner: sum(own.flatMap(({ files = [] }) => files)) };
+          // As `newOwnerOf`.
+          const newOwner = (session?.messageCount ?? 0) === 0 ? owner : null;
+          const holder = session?.owner ?? newOwner ?? sessionId;
+          const number = take(view, "reservation");
+          view.set("blob", blob, {
+            id: blob,
+            blob,
+            dueAt: at + keptMs,
+            reserved: { app, holder, bytes, number },
+          });
         }),
-      expect: (blob, keptMs) =>
-        run((view, at) => view.set("blob", blob, { id: blob, blob, dueAt: at + keptMs })),
+      used: (blob) =>
+        run((view) => {
+          const own = view.get("blob", blob)?.reserved;
+          if (own === undefined) throw new Error(`The blob ${blob} is not expected`);
+          const { app, holder, number } = own;
+          const sum = (items: readonly { readonly app: string; readonly bytes: number }[]) =>
+            items.filter((item) => item.app === app).reduce((bytes, item) => bytes + item.bytes, 0);
+          const reserved = Array.from(view.entries("blob")).flatMap(([, { reserved: room }]) =>
+            room !== undefined && room.number <= number ? [room] : [],
+          );
+          const ofHolder = sessionsIn(view).filter(({ session }) => (session.owner ?? session.id) === holder);
+          return {
+            app: sum(filesIn(view)) + sum(reserved),
+            owner:
+              sum(ofHolder.flatMap(({ files = [] }) => files)) +
+              sum(reserved.filter((room) => room.holder === holder)),
+          };
+        }),
       expire: (limit) =>
         run((view, at) => {
           const isOver = ({ dueAt }: FileRecord) => dueAt !== null && dueAt <= at - FILE_GRACE_MS;

@@ -1,6 +1,6 @@
 import { join } from "node:path";
-import { DatabaseSync } from "node:sqlite";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { constants, DatabaseSync } from "node:sqlite";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { type Migration, readMigrations } from "../migrations.ts";
 import type { FoundPart, IndexedBatch, SearchQuery } from "../../core/ports/driven/search-store.ts";
 import { ANONYMOUS } from "../../core/session-access.ts";
@@ -137,10 +137,11 @@ describe("migrate", () => {
       const { index, find } = methods();
       expect(find("word", "old")).toEqual([]);
       database.exec(`${ADD} VALUES (2, 1, 'x', 1, 'user', 'complete', 1, 'the word anew')`);
-      expect(index()).toEqual({ messages: 100, removed: 0, hasMore: true });
+      expect(index()).toEqual({ messages: 32, removed: 0, hasMore: true });
       expect(find("anew", "new")).toHaveLength(1);
-      expect(index()).toEqual({ messages: 100, removed: 0, hasMore: true });
-      expect(index()).toEqual({ messages: 51, removed: 0, hasMore: false });
+      for (let batch = 2; batch <= 7; batch += 1)
+        expect(index()).toEqual({ messages: 32, removed: 0, hasMore: true });
+      expect(index()).toEqual({ messages: 251 - 7 * 32, removed: 0, hasMore: false });
       expect(find("word", "old")).toHaveLength(250);
       expect(find("250", "old")).toMatchObject([{ messageId: "message 250", text: "the word 250" }]);
       expect(index()).toEqual({ messages: 0, removed: 0, hasMore: false });
@@ -208,7 +209,7 @@ describe("migrate", () => {
         `WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 40)
          ${ADD} SELECT 1, n, 'message ' || n, 1, 'user', 'complete', n, 'the word ' || n FROM numbers`,
       );
-      index();
+      while (index().hasMore);
       database.exec("DELETE FROM messages");
       expect(isDue()).toBe(true);
       expect([index(), index(), index()].map(({ removed }) => removed)).toEqual([16, 16, 8]);
@@ -244,5 +245,29 @@ describe("migrate", () => {
       .prepare("SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' AND strict = 0")
       .all();
     expect(loose.map((row) => row["name"])).toEqual(["sqlite_schema"]);
+  });
+});
+
+describe("a statement", () => {
+  it("is compiled once, whatever the parameters of its LIMIT", () => {
+    const database = new DatabaseSync(":memory:");
+    database.exec("CREATE TABLE a (x INTEGER PRIMARY KEY) STRICT; INSERT INTO a VALUES (1), (2), (3)");
+    const prepare = prepareIn(database);
+    const page = prepare<[number, number], { readonly x: number }>(
+      "SELECT x FROM a ORDER BY x LIMIT ? OFFSET ?",
+    );
+    const numbered = prepare<[number], { readonly x: number }>("SELECT x FROM a LIMIT ?1");
+    const compiled = vi.fn<() => number>(() => constants.SQLITE_OK);
+    database.setAuthorizer(compiled);
+    const read = (limit: number, offset: number) => [page.all(limit, offset), numbered.all(limit)];
+    // An authorizer expires all statements.
+    read(1, 0);
+    compiled.mockClear();
+    expect(read(2, 1)).toEqual([
+      [{ x: 2 }, { x: 3 }],
+      [{ x: 1 }, { x: 2 }],
+    ]);
+    expect(compiled).not.toHaveBeenCalled();
+    database.close();
   });
 });

@@ -246,16 +246,21 @@ function prepareActionWriter(prepare: Prepare): (key: number, draft: SessionDraf
   };
 }
 
-/** A file with the bytes of another one of its App shares them: its own stay in `unused_blobs`. */
+/**
+ * A file with the bytes of another one of its App shares them: its own stay in `unused_blobs`. Either way, the room
+ * reserved for them is released.
+ */
 function prepareFileWriter(prepare: Prepare): (key: number, draft: SessionDraft) => void {
   const { insert, update } = prepareTable(prepare, "files", FILES);
   const sameBytes = prepare<[string, string], { readonly blob: string }>(
     "SELECT blob FROM files WHERE app = ? AND sha256 = ? LIMIT 1",
   );
+  const release = prepare<[string]>("UPDATE unused_blobs SET bytes = 0, holder = NULL WHERE id = ?");
   return (key, draft) => {
     for (const file of draft.addedFiles) {
       const blob = sameBytes.get(file.app, file.sha256)?.blob ?? file.blob;
       insert.run(...FILES.insertCells({ ...file, blob }, key));
+      release.run(file.blob);
     }
     for (const file of draft.changedFiles.values()) update.run(...FILES.updateCells(file, key));
   };

@@ -1,5 +1,5 @@
 // An agent of the Agent Client Protocol, version 1 (https://agentclientprotocol.com). ACP sessions are the service's
-// sessions: the agent's only state is the prompts in progress, and the updates sent for each session.
+// sessions: the agent's only state is the unanswered prompts, and the updates sent for each session.
 
 import {
   agent,
@@ -35,7 +35,7 @@ export interface AgentOptions {
 
 export interface Agent {
   readonly app: AgentApp;
-  /** Resolves when the prompts in progress have ended. */
+  /** Resolves when all prompts have ended. */
   settled(): Promise<unknown>;
 }
 
@@ -51,8 +51,10 @@ const PAGE = 200;
 
 export function createAgent(options: AgentOptions): Agent {
   const { client, threads, isSignedIn, home, version, warn } = options;
-  const prompts = new Map<string, Prompt>();
-  const turnOf = (sent: string) => prompts.get(parseSessionId(sent) ?? "")?.turn;
+  /** Unanswered prompts of each session, oldest first. The first one is running. */
+  const prompts = new Map<string, readonly Prompt[]>();
+  const turnsOf = (sent: string) => (prompts.get(parseSessionId(sent) ?? "") ?? []).map(({ turn }) => turn);
+  const cancelAll = (sent: string) => Promise.all(turnsOf(sent).map((turn) => turn.cancel()));
   /** Updates sent for each conversation that the editor has loaded or prompted. */
   const shown = new Map<string, SessionUpdates>();
 
@@ -100,18 +102,26 @@ export function createAgent(options: AgentOptions): Agent {
   };
 
   const prompt = async (id: string, turn: PromptTurn, content: PromptContent, signal: AbortSignal) => {
-    if (prompts.has(id))
-      throw RequestError.invalidRequest(undefined, "A prompt of this session is still in progress.");
     // Cancelling the request interrupts the turn; disconnecting does not.
     const onAbort = (): unknown => (signal.reason instanceof RequestError ? turn.cancel() : turn.leave());
     signal.addEventListener("abort", onAbort);
-    const ended = turn.run(content);
-    prompts.set(id, { turn, ended });
+    // A signal that was aborted before emits no event.
+    if (signal.aborted) void onAbort();
+    const earlier = prompts.get(id) ?? [];
+    // Wait for cancelled prompts too: their late interrupts would stop this one.
+    const isNext = Promise.allSettled(earlier.map(({ ended }) => ended));
+    // The user of a queued prompt had not seen a question that an earlier one ended with.
+    const mayAnswer = earlier.length === 0;
+    const ended = Promise.race([isNext, turn.stopped]).then(() => turn.run(content, { mayAnswer }));
+    const own = { turn, ended };
+    prompts.set(id, [...earlier, own]);
     try {
       return { stopReason: await ended };
     } finally {
       signal.removeEventListener("abort", onAbort);
-      prompts.delete(id);
+      const others = (prompts.get(id) ?? []).filter((one) => one !== own);
+      if (others.length > 0) prompts.set(id, others);
+      else prompts.delete(id);
     }
   };
 
@@ -154,7 +164,7 @@ export function createAgent(options: AgentOptions): Agent {
     .onRequest(methods.agent.session.delete, ({ params }) =>
       described(async () => {
         const id = sessionOf(params.sessionId);
-        turnOf(id)?.leave();
+        for (const turn of turnsOf(id)) turn.leave();
         shown.delete(id);
         await client.deleteThread(id).catch((error: unknown) => {
           // ACP requires repeated deletions to succeed.
@@ -164,7 +174,7 @@ export function createAgent(options: AgentOptions): Agent {
       }),
     )
     .onRequest(methods.agent.session.close, async ({ params }) => {
-      await turnOf(params.sessionId)?.cancel();
+      await cancelAll(params.sessionId);
       shown.delete(parseSessionId(params.sessionId) ?? "");
     })
     .onRequest(methods.agent.session.setConfigOption, ({ params }) =>
@@ -197,8 +207,10 @@ export function createAgent(options: AgentOptions): Agent {
         return prompt(id, turn, contentOf(params.prompt), signal);
       }),
     )
-    .onNotification(methods.agent.session.cancel, ({ params }) => turnOf(params.sessionId)?.cancel());
-  return { app, settled: () => Promise.allSettled([...prompts.values()].map(({ ended }) => ended)) };
+    .onNotification(methods.agent.session.cancel, async ({ params }) => {
+      await cancelAll(params.sessionId);
+    });
+  return { app, settled: () => Promise.allSettled([...prompts.values()].flat().map(({ ended }) => ended)) };
 }
 
 async function notify(editor: AgentContext, sessionId: string, update: SessionUpdate): Promise<void> {

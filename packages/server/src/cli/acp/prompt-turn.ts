@@ -46,6 +46,9 @@ export class PromptTurn {
   #isSent = false;
   #isSeen = false;
   #isCancelled = false;
+  readonly #stopped = Promise.withResolvers<void>();
+  /** The pending interrupt request, or `null` if none was sent. */
+  #interruption: Promise<void> | null = null;
   #title: string | null = null;
 
   constructor(client: Client, sessionId: string, editor: Editor, shown: SessionUpdates) {
@@ -55,35 +58,46 @@ export class PromptTurn {
     this.#shown = shown;
   }
 
+  /** Resolves once `cancel` or `leave` was called. */
+  get stopped(): Promise<void> {
+    return this.#stopped.promise;
+  }
+
   /** Interrupts the turn. */
   async cancel(): Promise<void> {
     if (this.#isCancelled) return;
     this.#isCancelled = true;
+    this.#stopped.resolve();
     // If the message is not sent yet, `#follow` interrupts the turn later.
-    if (this.#isSent) await this.#interrupt();
+    if (this.#isSent) await (this.#interruption = this.#interrupt());
   }
 
   /** Ends the prompt. The turn continues. */
   leave(): void {
     this.#left.abort();
+    this.#stopped.resolve();
   }
 
   /**
-   * Sends the prompt, as an answer if a question is pending. First sends the editor updates since the last
-   * prompt. Resolves when the turn ends or waits for an action that the editor cannot decide. Throws
-   * `RequestError` if the turn fails.
+   * Sends the editor the updates since the last prompt, then sends the prompt and streams its answer. With `mayAnswer`,
+   * the prompt answers a pending question. Resolves with the stop reason when the turn ends, or waits for an action that
+   * the editor cannot decide. Throws `RequestError` if the turn fails.
    */
-  async run(content: PromptContent): Promise<StopReason> {
+  async run(content: PromptContent, { mayAnswer }: { readonly mayAnswer: boolean }): Promise<StopReason> {
+    if (this.#isCancelled || this.#left.signal.aborted) return "cancelled";
     try {
-      return await this.#follow(content);
+      return await this.#follow(content, mayAnswer);
     } catch (error) {
       // ACP forbids error responses after a cancellation.
       if (!this.#isCancelled && !this.#left.signal.aborted) throw error;
       return "cancelled";
+    } finally {
+      // If the turn has completed, a late interrupt would stop the next one.
+      await this.#interruption;
     }
   }
 
-  async #follow({ text, files }: PromptContent): Promise<StopReason> {
+  async #follow({ text, files }: PromptContent, mayAnswer: boolean): Promise<StopReason> {
     const { signal } = this.#left;
     // Reading the state of an unknown id would create a session.
     await this.#client.getSession(this.#session.id, { signal });
@@ -92,11 +106,17 @@ export class PromptTurn {
     if (this.#shown.isEmpty) this.#shown.markAllSent(before.messages);
     else await this.#loadUnsent();
     this.#title = before.title;
-    const attachments = await this.#upload(before, files);
+    const question = mayAnswer ? questionIn(before) : undefined;
+    if (files.length > 0 && question !== undefined)
+      throw RequestError.invalidParams(undefined, "The assistant has asked a question. Answer it with text.");
+    const attachments = await this.#upload(files);
     if (this.#isCancelled) return "cancelled";
     const updates = this.#session.updates({ signal });
     try {
-      const turn = await this.#send(before, text, attachments);
+      const turn =
+        question === undefined
+          ? await this.#send(text, attachments)
+          : await this.#answer(question, before, text);
       this.#isSent = true;
       if (this.#isCancelled) await this.#interrupt();
       for await (const update of updates) {
@@ -131,36 +151,33 @@ export class PromptTurn {
   }
 
   /** Returns the ids of the uploaded files. */
-  async #upload(before: Snapshot, files: readonly PromptFile[]): Promise<readonly string[]> {
-    if (files.length > 0 && questionIn(before) !== undefined)
-      throw RequestError.invalidParams(undefined, "The assistant has asked a question. Answer it with text.");
+  async #upload(files: readonly PromptFile[]): Promise<readonly string[]> {
     const ids: string[] = [];
     for (const { content, name } of files)
       ids.push((await this.#session.upload(content, { name, signal: this.#left.signal })).id);
     return ids;
   }
 
-  /** Returns the number of the turn. */
-  async #send(before: Snapshot, text: string, attachments: readonly string[]): Promise<number> {
+  /** Sends the prompt as a message. Returns the number of its turn. */
+  async #send(text: string, attachments: readonly string[]): Promise<number> {
     const { signal } = this.#left;
-    const question = questionIn(before);
-    let message: Message | undefined;
-    if (question === undefined) {
-      // A prompt needs its own turn, so it never steers.
-      const sent = await this.#session.send(text, { busy: "enqueue", attachments, signal });
-      message = sent.messages.findLast(({ sender, content }) => sender === "user" && content === text);
-      // The editor already shows its prompt.
-      if (message !== undefined) this.#shown.markSent([message]);
-      await this.#editor.remember(sent);
-    } else {
-      await this.#session.resolve(question.id, { decision: "approve", result: { answer: text } }, { signal });
-      message = before.messages.find(({ tool_calls: calls = [] }) =>
-        calls.some(({ id }) => id === question.call_id),
-      );
-      this.#isSeen = true;
-    }
-    if (message?.turn === undefined) throw new Error("The snapshot lacks the message, or its turn");
-    return message.turn;
+    // A steering message has no turn of its own, whose end would end the prompt.
+    const sent = await this.#session.send(text, { busy: "enqueue", attachments, signal });
+    const message = sent.messages.findLast(({ sender, content }) => sender === "user" && content === text);
+    // Editors show prompts themselves.
+    if (message !== undefined) this.#shown.markSent([message]);
+    await this.#editor.remember(sent);
+    return turnOf(message);
+  }
+
+  /** Sends the prompt as the answer to a question. Returns the number of the turn that asked. */
+  async #answer(question: PendingAction, { messages }: Snapshot, text: string): Promise<number> {
+    const { signal } = this.#left;
+    await this.#session.resolve(question.id, { decision: "approve", result: { answer: text } }, { signal });
+    this.#isSeen = true;
+    return turnOf(
+      messages.find(({ tool_calls: calls = [] }) => calls.some(({ id }) => id === question.call_id)),
+    );
   }
 
   /** Sends updates. Returns the stop reason if the prompt ends with this snapshot; `null` if it continues. */
@@ -283,6 +300,11 @@ export class PromptTurn {
 /** Returns true if the editor can ask its user to decide the action. */
 function isAsked(action: PendingAction): boolean {
   return action.kind === "approval" && mayUserDecide(action);
+}
+
+function turnOf(message: Message | undefined): number {
+  if (message?.turn === undefined) throw new Error("The snapshot lacks the message, or its turn");
+  return message.turn;
 }
 
 function questionIn({ pending_actions: pending }: Snapshot) {

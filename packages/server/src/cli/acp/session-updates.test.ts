@@ -91,6 +91,12 @@ describe("SessionUpdates", () => {
     });
   });
 
+  it("sends nothing if an interrupt stored less than was sent", () => {
+    const updates = new SessionUpdates();
+    updates.markSent([answer("One two")]);
+    expect(shown(updates.ofMessages([answer("One", { status: "interrupted" })]))).toEqual([]);
+  });
+
   it("announces that an answer was restarted", () => {
     const updates = new SessionUpdates();
     expect(shown(updates.ofMessages([answer("One")]))).toHaveLength(1);

@@ -95,7 +95,9 @@ export class SessionUpdates {
 
   *#ofAnswer(answer: Message): Iterable<SessionUpdate> {
     const sent = this.#sentOf(answer.id);
-    if (!answer.content.startsWith(sent.text)) {
+    // An interrupt on another node may store less than was sent.
+    const isCut = answer.status === "interrupted" && sent.text.startsWith(answer.content);
+    if (!isCut && !answer.content.startsWith(sent.text)) {
       yield* this.#say(answer.id, AGAIN);
       sent.text = "";
     }

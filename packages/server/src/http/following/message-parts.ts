@@ -1,4 +1,4 @@
-import type { Message, ToolCall } from "@colloquy/protocol";
+import type { Attachment, Message, ToolCall } from "@colloquy/protocol";
 
 export type MessagePart =
   | { readonly kind: "text"; readonly text: string }
@@ -46,6 +46,14 @@ export function outcomeOf(
   const { output, is_error: isError } = result;
   if (!isError) return { state: "output-available", output };
   return { state: "output-error", errorText: asText(output) };
+}
+
+/** Returns the files of a call's result. */
+export function filesOf(
+  { id }: Pick<ToolCall, "id">,
+  { tool_results: results = [] }: Pick<Message, "tool_results">,
+): readonly Attachment[] {
+  return results.find(({ call_id }) => call_id === id)?.attachments ?? [];
 }
 
 /** Returns a string unchanged, and any other value as JSON. */

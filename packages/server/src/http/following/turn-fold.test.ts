@@ -52,6 +52,13 @@ describe("the fold of a turn", () => {
     expect(after(begun, last).end).toBe(end);
   });
 
+  it("keeps streamed text if an interrupt stored less", () => {
+    const cut = (status: Message["status"], content = "On") =>
+      event("message_completed", { message: message(content, { status }) });
+    const ends = [cut("interrupted"), cut("interrupted", "Two"), cut("failed")];
+    expect(ends.map((end) => after(begun, end).answer?.content)).toEqual(["One", "Two", "On"]);
+  });
+
   describe("of a steered turn", () => {
     const NEXT = "019a9c1e-6b60-7c3e-9a55-2f1d3b7e4c02";
     const part = (more: Partial<Message>) => message("One", { status: "complete", ...more });

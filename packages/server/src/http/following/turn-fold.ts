@@ -97,7 +97,7 @@ export class TurnFold {
   #put(message: Message): void {
     const at = this.#answers.findIndex(({ id }) => id === message.id);
     const last = this.#answers.at(-1);
-    if (at >= 0) this.#answers[at] = message;
+    if (at >= 0) this.#answers[at] = withStreamedText(message, this.#answers[at]);
     // The fold may have started after the turn's first messages, which can still change.
     else if (last === undefined || firstStepOf(last) < firstStepOf(message)) this.#answers.push(message);
     this.#answer = joinAnswers(this.#answers);
@@ -145,6 +145,15 @@ export class TurnFold {
     else if (type === "error" && (payload["turn"] ?? this.#answer?.turn) === this.#answer?.turn)
       this.#failure = asText(payload["message"]);
   }
+}
+
+/**
+ * Restores streamed text that an interrupt did not store. An interrupt on another node stores the latest checkpoint, which
+ * may be older than the stream. Sent text cannot be retracted.
+ */
+function withStreamedText(message: Message, streamed: Message | undefined): Message {
+  const isCut = message.status === "interrupted" && streamed?.content.startsWith(message.content) === true;
+  return isCut ? { ...message, content: streamed.content } : message;
 }
 
 function firstStepOf({ steps }: Message): number {

@@ -1,6 +1,7 @@
 // Determines where the stream of a turn starts: the state of the turn, and the event after which to continue.
 
 import type { Message, Snapshot } from "@colloquy/protocol";
+import type { SentMessage } from "@colloquy/engine/internal/core/ports/driving/chat-request";
 import type { StreamPosition } from "@colloquy/engine/internal/core/ports/driven/event-hub";
 import { formatEventId } from "@colloquy/engine/internal/core/session-event";
 import { isLastPart } from "./joined-answer.ts";
@@ -35,6 +36,19 @@ export function startOfQueued(
 ): Start {
   const state = { turn, answers: [], pendingActions, isOpen: isProcessing, failure: null };
   return { state, lastEventId: formatEventId(incarnation, head) };
+}
+
+/**
+ * Returns the start of the turn of a message that has just been stored; `null` if it must be read, because it may have
+ * ended.
+ */
+export function startOfSent({ turn, isRepeat, position }: SentMessage): Start | null {
+  if (isRepeat) return null;
+  // The position has only the last message of an answer.
+  const begun = startInProgress(position, (answer) => answer.turn === turn && answer.steps === undefined);
+  if (begun !== null) return begun;
+  const current = position.streaming?.answer.message.turn ?? 0;
+  return position.isProcessing && current < turn ? startOfQueued(position, turn) : null;
 }
 
 /**

@@ -24,8 +24,9 @@ export const DecisionBody = z
     result: Json.nullish().meta({
       description:
         'What comes with an approval, by the kind of the action: nothing for an `approval`; `{"transaction_hash"}`, `{"signature"}` or ' +
-        '`{"answer"}`; for a `client_tool` `{"output"}` with any JSON, or `{"error"}` with a sentence. Of an output, 64 KiB are kept. A denial ' +
-        "carries nothing.",
+        '`{"answer"}`; for a `client_tool` `{"output"}` with any JSON, or `{"error"}` with a sentence. Of an output, 64 KiB are kept. ' +
+        '`{"output", "attachments"}` also has files: the ids of at most ten, from `POST /api/files` with the same session. A denial carries nothing.',
+      examples: [{ output: "a screenshot", attachments: ["5d1f8f2e-0a53-4c0e-9b1a-7f0c2d8e6a41"] }],
     }),
     claim: z.string("must be a string").nullish().meta({
       description:

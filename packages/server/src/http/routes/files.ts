@@ -77,6 +77,9 @@ function uploadRoute(app: HttpApp, { services, admission }: RouteParts): void {
       const length =
         raw.headers["transfer-encoding"] === undefined ? lengthOf(raw.headers["content-length"]) : null;
       const address = addressKeyOf(request);
+      const content = bytesOf(raw);
+      // Node discards a refused body only if none of it was read. Otherwise the next request waits for the rest.
+      const discardRest = (): void => void raw.resume();
       ofAddress.acquire(address, "uploads of one address");
       try {
         inAll.acquire("", "uploads");
@@ -91,13 +94,15 @@ function uploadRoute(app: HttpApp, { services, admission }: RouteParts): void {
               name: query.name ?? "",
               declared: raw.headers["content-type"],
               length,
-              content: bytesOf(raw),
+              content,
               authorizeAgain: () => caller.authorizeAgain(appName),
             },
             admission.newSession(request),
           );
         } finally {
           inAll.release("");
+          // Not awaited: a read may be in progress.
+          void content.return(undefined).then(discardRest, discardRest);
         }
       } finally {
         ofAddress.release(address);
@@ -113,7 +118,6 @@ function lengthOf(header: string | undefined): number {
 /** Throws `ServiceError` 400 if the client aborts the upload, so that the file is not stored. */
 async function* bytesOf(body: Readable): AsyncGenerator<Uint8Array> {
   try {
-    // The rest of a refused body is discarded by `connections.ts`, which keeps the response readable.
     for await (const chunk of body.iterator({ destroyOnReturn: false }) as AsyncIterable<Uint8Array>)
       yield chunk;
   } catch (error) {

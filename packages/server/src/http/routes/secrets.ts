@@ -113,8 +113,7 @@ function keyNeeded(): ServiceError {
 }
 
 function clientMissing(): InvalidRequest {
-  const detail =
-    'The query parameter "client_id" is missing: it must be 1 to 128 characters without control characters.';
+  const detail = '"client_id" is missing. Send 1 to 128 characters without control characters.';
   return new InvalidRequest("parameter_missing", detail);
 }
 

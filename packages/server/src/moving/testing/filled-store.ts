@@ -50,8 +50,10 @@ async function drawnFile(store: Store): Promise<NewFile> {
     name: `${TEXT}.png`,
     blob,
   };
-  await store.files.expect(blob, 60_000);
-  return { ...file, bytes: content.length };
+  const bytes = content.length;
+  const sessionId = randomUUID();
+  await store.files.expect({ blob, app: "default", sessionId, owner: null, bytes }, 60_000);
+  return { ...file, bytes };
 }
 
 async function addFile(store: Store, session: string): Promise<string> {
@@ -59,7 +61,10 @@ async function addFile(store: Store, session: string): Promise<string> {
   const sha256 = createHash("sha256").update(content).digest("hex");
   const file = { id: randomUUID(), app: "default", sha256, mediaType: "text/plain", name: TEXT, blob };
   const input = { ...file, bytes: content.length };
-  await store.files.expect(blob, 60_000);
+  await store.files.expect(
+    { blob, app: "default", sessionId: session, owner: null, bytes: input.bytes },
+    60_000,
+  );
   await store.execute({ kind: "addFile", target: target(session), input });
   return file.id;
 }

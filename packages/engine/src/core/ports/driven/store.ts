@@ -396,6 +396,18 @@ export interface UnusedBlob {
   readonly isUsed: boolean;
 }
 
+/** Bytes about to be stored. */
+export interface ExpectedBlob {
+  /** Name of the bytes in the file store. */
+  readonly blob: string;
+  readonly app: string;
+  readonly sessionId: string;
+  /** The user who becomes the owner of the session if it is empty or does not exist; `null` for none. */
+  readonly owner: string | null;
+  /** Size; 0 if it is not known yet. */
+  readonly bytes: number;
+}
+
 /**
  * The rows of files, and the list of bytes to remove. Commands add files and let messages use them. Removing
  * a file, also with its session, adds its bytes to the list. Bytes on the list that no file has can get none:
@@ -405,12 +417,17 @@ export interface FileRows {
   /** Returns a file; `null` if there is no such session. */
   find(sessionId: string, fileId: string): Promise<FileOfSession | null>;
   /**
-   * Returns the bytes of an App's files, and those of the session's owner, or of the session if it has none,
-   * among them. Files that share bytes count each.
+   * Adds bytes that are about to be stored to the list, due in `keptMs`, and reserves room for them until a file has them.
+   * Called again for the same blob, it changes the size.
    */
-  used(app: string, sessionId: string): Promise<{ readonly app: number; readonly owner: number }>;
-  /** Adds bytes that are about to be stored to the list, due in `keptMs`. */
-  expect(blob: string, keptMs: number): Promise<void>;
+  expect(blob: ExpectedBlob, keptMs: number): Promise<void>;
+  /**
+   * Returns the bytes of the files of the App of an expected blob, and those of its owner among them, with the room that
+   * is reserved: for the blob itself and for those expected before it, but for none expected after it. If callers release
+   * a reservation that exceeds a quota, concurrent callers never exceed it together, and the first ones succeed. Files
+   * that share bytes count each.
+   */
+  used(blob: string): Promise<{ readonly app: number; readonly owner: number }>;
   /** Removes up to `limit` files that expired `FILE_GRACE_MS` ago; returns how many. */
   expire(limit: number): Promise<number>;
   /** Returns up to `limit` due entries of the list. */

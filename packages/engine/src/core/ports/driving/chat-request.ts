@@ -25,7 +25,7 @@ export interface ChatRequest {
    * Effect on a busy session in place of the App's `onBusy`, unless that is `reject`; absent or `null` for
    * the App's.
    */
-  readonly busy?: "steer" | "enqueue" | null;
+  readonly busy?: "steer" | "enqueue" | "reject" | null;
   readonly publicKey: string | null;
   readonly userState: JsonObject | null;
   readonly clientId: string | null;

@@ -70,12 +70,6 @@ CREATE VIRTUAL TABLE search_index USING fts5 (
   words, content = 'search_texts', content_rowid = 'doc', tokenize = "ascii tokenchars '_+#'", detail = none, columnsize = 0
 );
 INSERT INTO search_index (search_index, rank) VALUES ('secure-delete', 1);
-CREATE TRIGGER search_document_added AFTER INSERT ON search_documents BEGIN
-  INSERT INTO search_index (rowid, words) SELECT doc, words FROM search_texts WHERE doc = new.doc;
-END;
-CREATE TRIGGER search_document_removed BEFORE DELETE ON search_documents BEGIN
-  INSERT INTO search_index (search_index, rowid, words) SELECT 'delete', doc, words FROM search_texts WHERE doc = old.doc;
-END;
 
 CREATE TRIGGER search_message_added AFTER INSERT ON messages WHEN new.status <> 'streaming' AND new.content <> '' BEGIN
   INSERT INTO search_jobs (session_key, first, last, backlog) VALUES (new.session_key, new.position, new.position, 0);
@@ -118,13 +112,20 @@ CREATE INDEX files_by_content ON files (app, sha256, blob, bytes);
 CREATE INDEX files_by_blob ON files (blob);
 CREATE INDEX files_due ON files (due_at) WHERE due_at IS NOT NULL;
 
--- Bytes that the cleanup removes from the file store when they are due, unless a row of `files` has them.
+-- Bytes that the cleanup removes from the file store when they are due, unless a row of `files` has them. While they
+-- are stored, `bytes` is their size, which counts towards the quotas of `app` and of `holder`: an owner, or the id of a
+-- session without one. 0 once a file has them. `number` orders these rows of an App.
 CREATE TABLE unused_blobs (
   id TEXT NOT NULL PRIMARY KEY,
   blob TEXT NOT NULL,
-  due_at INTEGER NOT NULL
+  due_at INTEGER NOT NULL,
+  app TEXT,
+  holder TEXT,
+  bytes INTEGER NOT NULL DEFAULT 0,
+  number INTEGER NOT NULL DEFAULT 0
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX unused_blobs_due ON unused_blobs (due_at);
+CREATE INDEX unused_blobs_reserved ON unused_blobs (app, number) WHERE bytes > 0;
 
 -- Triggers, so that no removal of a session or a file can leave bytes behind, on a node of the previous version either.
 CREATE TRIGGER files_of_removed_session AFTER DELETE ON sessions BEGIN
