@@ -49,7 +49,7 @@ beforeAll(async () => {
     ),
   });
   program = await Program.start({});
-}, 120_000);
+});
 afterEach(() => {
   server?.close();
   server?.closeAllConnections();

@@ -1,11 +1,10 @@
 // A registry on this machine for the packages of the repository, and programs that are started from them.
 
 import type { ChildProcess } from "node:child_process";
-import { once } from "node:events";
 import { readFile, writeFile } from "node:fs/promises";
-import { createServer, type AddressInfo } from "node:net";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { findFreePort } from "../packages/server/torture/harness/server-process.ts";
 import { findInstalled } from "./installed.ts";
 
 /** Path of the registry's program; `null` if it is not installed. */
@@ -25,7 +24,7 @@ export async function startRegistry(
     log: { type: "stdout", format: "json", level: "warn" },
   };
   await writeFile(join(folder, "verdaccio.yaml"), JSON.stringify(settings));
-  const host = `127.0.0.1:${await freePort()}`;
+  const host = `127.0.0.1:${await findFreePort()}`;
   const registry = `http://${host}`;
   const command = ["--config", join(folder, "verdaccio.yaml"), "--listen", host];
   await output(start(folder, [process.execPath, VERDACCIO ?? "", ...command]), /(http address)/);
@@ -48,15 +47,6 @@ export async function pinAssistantUi(directory: string): Promise<void> {
 
 interface Lock {
   readonly packages: Readonly<Record<string, { readonly version: string }>>;
-}
-
-/** Returns a free port, for programs that cannot choose one. */
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  return port;
 }
 
 /** Resolves with what the pattern finds in the output. */

@@ -10,7 +10,8 @@ import { promisify } from "node:util";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { commandOf, readStages, restsOf } from "../packages/server/test/deploy/dockerfile.ts";
 import { isWithoutChromium, launchChromium, type LaunchedChromium } from "./browser/chromium.ts";
-import { freePort, output, pinAssistantUi, startRegistry, VERDACCIO } from "./local-registry.ts";
+import { output, pinAssistantUi, startRegistry, VERDACCIO } from "./local-registry.ts";
+import { findFreePort } from "../packages/server/torture/harness/server-process.ts";
 import { copyWithModules, PACKING_MS, packAll } from "./packed.ts";
 
 const run = promisify(execFile);
@@ -210,7 +211,7 @@ describe.skipIf(VERDACCIO === null).each(["service", "react"])(
       expect(stdout).toContain(`Created ${template}`);
       await pinAssistantUi(directory);
       await run("npm", ["install"], { cwd: directory, env: environment });
-      port = String(await freePort());
+      port = String(await findFreePort());
     }, 300_000);
 
     it("passes its checks and its tests", async () => {
@@ -235,13 +236,13 @@ it.skipIf(VERDACCIO === null)(
     await run("npm", words, { cwd: folder, env: environment });
     await run("npm", ["install"], options);
     expect((await run("npm", ["run", "check"], options)).stdout).toContain("valid");
-    const port = await freePort();
+    const port = await findFreePort();
     const manifest = join(directory, "package.json");
     await writeFile(manifest, (await readFile(manifest, "utf8")).replaceAll("--port 8080", `--port ${port}`));
     await run("npm", ["run", "predev"], options);
     await appendFile(join(directory, "server.env"), `COLLOQUY_URL=http://127.0.0.1:${port}\n`);
     // PORT belongs to the web server: the service must not listen there.
-    const own = String(await freePort());
+    const own = String(await findFreePort());
     const url = await output(start(directory, ["npm", "run", "dev"], own), /(http:\/\/localhost:\d+)/);
     expect(url).toBe(`http://localhost:${own}`);
     await expect
@@ -286,7 +287,7 @@ it.skipIf(VERDACCIO === null)(
       if (word === "RUN") await run("sh", ["-c", command], { cwd: image, env: environment });
     }
     const variables = restsOf(stage, "ENV").map((rest) => rest.split("="));
-    const port = String(await freePort());
+    const port = String(await findFreePort());
     const [uid, gid] = restsOf(stage, "USER")[0]!.split(":").map(Number);
     const child = spawn(commandOf(restsOf(stage, "CMD")[0]!)[0]!, {
       cwd: image,
@@ -324,11 +325,18 @@ describe.skipIf(VERDACCIO === null || (await isWithoutChromium()))("the page of 
 
   it("can be built, and shows a call and its result", async () => {
     const directory = join(folder, "react");
-    const port = String(await freePort());
+    const port = String(await findFreePort());
     environment = { ...environment, VITE_COLLOQUY_URL: `http://127.0.0.1:${port}` };
     await run("npm", ["run", "build"], { cwd: directory, env: environment });
     const url = await output(start(directory, ["npm", "run", "dev"], port), /(http:\/\/localhost:\d+)/);
+    const isReady = () =>
+      fetch(`http://127.0.0.1:${port}/readyz`).then(
+        ({ ok }) => ok,
+        () => false,
+      );
+    await expect.poll(isReady, { timeout: 120_000 }).toBe(true);
     const page = await (await browser.newContext({})).newPage();
+    page.setDefaultTimeout(120_000);
     await page.goto(url);
     await page.getByLabel("Message", { exact: true }).fill('call roll_dice {"count": 3}');
     await page.getByRole("button", { name: "Send" }).click();

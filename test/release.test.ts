@@ -39,7 +39,7 @@ beforeAll(async () => {
   await run(process.execPath, [join(ROOT, "node_modules/@changesets/cli/bin.js"), "version"], {
     cwd: folder,
   });
-}, 60_000);
+});
 afterAll(() => rm(temporary, { recursive: true, force: true }));
 
 const read = (file: string): string => readFileSync(join(folder, file), "utf8");

@@ -56,7 +56,8 @@ describe.skipIf(isLeftOut)("the guide", () => {
     for (const { file } of TREE.flatMap((group) => group.pages)) {
       await page.goto(`/guide/${file.replace(/(?:index)?\.md$/, "")}`);
       // Vue marks the element once it has hydrated the page.
-      await page.waitForFunction("document.querySelector('#app').__vue_app__ !== undefined");
+      const isHydrated = () => page.evaluate("document.querySelector('#app').__vue_app__ !== undefined");
+      await expect.poll(isHydrated).toBe(true);
       expect([file, await page.getByRole("heading", { level: 1 }).count()]).toEqual([file, 1]);
       const broken = await page.evaluate(
         "[...document.images].filter((image) => image.naturalWidth === 0).map((image) => image.src)",

@@ -32,7 +32,7 @@ describe.skipIf(await isWithoutChromium())("the browser harness", () => {
     await once(server, "listening");
     const address = server.address();
     origin = `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}`;
-  }, 120_000);
+  });
   afterAll(async () => {
     await launched.close();
     server.close();
@@ -81,7 +81,7 @@ describe.skipIf(await isWithoutChromium())("the browser harness", () => {
     ],
   ])("reports %s", async (_name, code, trouble) => {
     const { troubles, context } = await open(code);
-    await expect.poll(() => troubles().join("\n"), { timeout: 10_000 }).toMatch(new RegExp(trouble, "m"));
+    await expect.poll(() => troubles().join("\n")).toMatch(new RegExp(trouble, "m"));
     await context.close();
     launched.outside.take();
   });
@@ -93,7 +93,7 @@ describe.skipIf(await isWithoutChromium())("the browser harness", () => {
       asked.push(...launched.outside.take());
       return asked;
     };
-    await expect.poll(ask, { timeout: 10_000 }).toEqual(["CONNECT elsewhere.example:80"]);
+    await expect.poll(ask).toContain("CONNECT elsewhere.example:80");
     await expect.poll(() => troubles().length).toBe(1);
     await context.close();
   });

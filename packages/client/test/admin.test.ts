@@ -35,7 +35,7 @@ it("lists, reads, interrupts and deletes sessions", async () => {
   const client = createClient({ baseUrl: program.url });
   const [one, two] = [client.session(), client.session()];
   await one.send("hello", { wait: true });
-  await two.send("count to 200");
+  await two.send("count to 5000");
   const { sessions, next_cursor } = await admin.listSessions({ limit: 1 });
   expect(sessions.map(({ session_id }) => session_id)).toEqual([two.id]);
   const rest = await admin.listSessions({ limit: 1, cursor: next_cursor! });

@@ -336,7 +336,7 @@ describe("a device that wakes after an hour", () => {
     live.served.wake();
     await live.served.until(() => live.served.proxy.seen.length > seen);
     const woken = live.served.clock.monotonic();
-    await live.served.until(() => lastContent() === "Done", 100);
+    await live.served.until(() => lastContent() === "Done", 10);
     expect(live.served.clock.monotonic() - woken).toBeLessThanOrEqual(2_500);
     expect(messageEvents(updates).at(-1)).toBe("message_completed agent complete: Done");
     live.served.proxy.plan = () => null;
@@ -395,9 +395,9 @@ describe("a proxy that buffers 4 KB", () => {
     return call;
   }
   /** Waits for a condition and returns the elapsed milliseconds on the clients' clock. */
-  async function duration(condition: () => boolean): Promise<number> {
+  async function duration(condition: () => boolean, step = 10): Promise<number> {
     const start = live.served.clock.monotonic();
-    await live.served.until(condition, 100);
+    await live.served.until(condition, step);
     return live.served.clock.monotonic() - start;
   }
   const streams = (): number => live.served.proxy.seen.filter((seen) => seen === "GET /api/updates").length;
@@ -450,7 +450,7 @@ describe("a proxy that buffers 4 KB", () => {
       await live.served.until(() => state() === "polling" && isIdle(), 100);
       const before = streams();
       fault.collects = 1;
-      waits.push(await duration(() => streams() > before));
+      waits.push(await duration(() => streams() > before, 100));
     }
     expect(waits.map((ms) => Math.round(ms / 7_500))).toEqual([4, 6, 10]);
   });

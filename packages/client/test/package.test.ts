@@ -170,7 +170,7 @@ describe("its documentation", () => {
     expect(await check(options, ...found)).toBe("");
   });
 
-  it("has examples that run and terminate", { timeout: 120_000 }, async () => {
+  it("has examples that run and terminate", async () => {
     const key = { COLLOQUY_ADMIN_KEY: "admin-key-of-the-examples" };
     const program = await Program.start(null, key);
     try {

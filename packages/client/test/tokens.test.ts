@@ -58,6 +58,7 @@ it("follow a session with the next token after the first one has ended", async (
   let current = tokens[0]!;
   const cyd = client(async () => current);
   const session = cyd.session();
+  session.subscribe(() => undefined);
   await session.send("hello", { wait: true });
   await until(session, () => session.getConnection().state === "live");
   await cyd.revokeToken();
@@ -93,6 +94,7 @@ it("report an application that cannot provide a token", async () => {
 it("stop following a session that was given to another user", async () => {
   const [dan, admin] = [user("dan"), createAdminClient({ baseUrl: program.url, key: KEY })];
   const session = dan.session();
+  session.subscribe(() => undefined);
   await session.send("hello", { wait: true });
   await until(session, () => session.getConnection().state === "live");
   await admin.transferSession(session.id, { issuer: issuer.url, subject: "erin" });

@@ -20,7 +20,7 @@ let built: string;
 beforeAll(async () => {
   built = await mkdtemp(join(tmpdir(), "colloquy-console-"));
   await buildConsole(built);
-}, 120_000);
+});
 afterAll(() => rm(built, { recursive: true, force: true }));
 
 /** The page, its entry, the entry's static imports, and their styles. */

@@ -102,6 +102,7 @@ describe("a server with client secrets in its headers", () => {
   it("gets a new secret on a new connection as soon as it changes", async () => {
     const tools = open();
     await tools.call("srv_work", {}, { clientId: "ada" });
+    await until(() => server.streams.length === 1);
     secrets["ada"] = { KEY: "adas-other-key" };
     await tools.call("srv_work", {}, { clientId: "ada" });
     expect(server.requests.at(-1)?.headers["x-api-key"]).toBe("Token adas-other-key");

@@ -1,14 +1,19 @@
 // Tests against the protocol's reference server, over each of its transports.
 
 import { spawn, type ChildProcess } from "node:child_process";
-import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { findInstalled } from "../../../test/installed.ts";
 import { findFreePort } from "../../server/torture/harness/server-process.ts";
 import { createSystemClock } from "@colloquy/engine/internal/wiring/clock";
+import type { Clock } from "@colloquy/engine/internal/core/ports/driven/clock";
 import type { JsonValue } from "@colloquy/engine/internal/core/json";
 import { httpServer, mcpTools, stdioServer, type McpServer, type McpTools } from "./testing/opened-mcp.ts";
 
+const system = createSystemClock();
 const SERVER = findInstalled("programs", "@modelcontextprotocol/server-everything/dist/index.js");
+
+/** A clock whose time limits are ten times as long: the reference server starts slowly on a busy machine. */
+const PATIENT: Clock = { ...system, after: (ms, callback) => system.after(10 * ms, callback) };
 
 /** Starts the reference server over HTTP in its own process. */
 async function start(transport: "streamableHttp" | "sse"): Promise<{ port: number; process: ChildProcess }> {
@@ -18,9 +23,12 @@ async function start(transport: "streamableHttp" | "sse"): Promise<{ port: numbe
     stdio: ["ignore", "ignore", "pipe"],
   });
   const listens = Promise.withResolvers<void>();
+  let said = "";
   child.stderr.on("data", (text: Buffer) => {
-    if (text.includes(String(port))) listens.resolve();
+    said += text.toString();
+    if (said.includes(String(port))) listens.resolve();
   });
+  child.once("exit", () => listens.reject(new Error(said)));
   await listens.promise;
   return { port, process: child };
 }
@@ -47,6 +55,7 @@ describe.skipIf(SERVER === null).each(transports)("the reference server over %s"
   let tools: McpTools;
 
   beforeAll(async () => {
+    vi.stubEnv("COLLOQUY_CANARY", "canary");
     let settings: McpServer = stdioServer(process.execPath, [SERVER!, "stdio"], { OWN: "mine" });
     if (transport !== "stdio") {
       const started = await start(transport);
@@ -54,12 +63,13 @@ describe.skipIf(SERVER === null).each(transports)("the reference server over %s"
       const path = transport === "sse" ? "sse" : "mcp";
       settings = httpServer(`http://127.0.0.1:${started.port}/${path}`);
     }
-    tools = mcpTools({ everything: settings }, { clock: createSystemClock() });
+    tools = mcpTools({ everything: settings }, { clock: PATIENT });
   });
 
   afterAll(async () => {
     await tools.toolset.close();
     server?.kill("SIGKILL");
+    vi.unstubAllEnvs();
   });
 
   it("lists its tools with their effects", async () => {
@@ -131,8 +141,6 @@ describe.skipIf(SERVER === null).each(transports)("the reference server over %s"
 
   if (transport !== "stdio") return;
   it("gets its configured environment only", async () => {
-    vi.stubEnv("COLLOQUY_CANARY", "canary");
-    onTestFinished(() => void vi.unstubAllEnvs());
     const { output } = await tools.call("everything_get-env");
     const seen = JSON.parse(output as string) as Record<string, string>;
     expect(seen["OWN"]).toBe("mine");

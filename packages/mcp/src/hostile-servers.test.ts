@@ -213,6 +213,10 @@ it("bounds the messages of an unsolicited stream", async () => {
   };
   more();
   await until(() => stream!.destroyed);
-  expect(tools.logger.lines).toEqual(expect.arrayContaining([expect.objectContaining({ level: "debug" })]));
+  expect(tools.logger.lines).toEqual(
+    expect.arrayContaining([
+      expect.objectContaining({ level: "warn", message: "the connection to an MCP server is lost" }),
+    ]),
+  );
   await tools.toolset.close();
 });

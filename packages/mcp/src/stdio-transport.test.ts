@@ -45,14 +45,14 @@ async function open(call: string, env: Readonly<Record<string, string>> = {}, gi
   return mcpTools({ srv: stdioServer(process.execPath, [file], env) }, { clock: given });
 }
 
-/** Returns the system clock, on which the next `sleeps` sleeps after `begin` end at once. */
-function hurriedClock(sleeps: number) {
+/** Returns the system clock, on which the next `waits` waits after `begin` end at once, and others last 30 times as long. */
+function hurriedClock(waits: number) {
   let hurried = 0;
-  const sleep: Clock["sleep"] = (ms, signal) => {
+  const after: Clock["after"] = (ms, callback) => {
     hurried -= 1;
-    return clock.sleep(hurried >= 0 ? 0 : ms, signal);
+    return clock.after(hurried >= 0 ? 0 : 30 * ms, callback);
   };
-  return { clock: { ...clock, sleep }, begin: () => void (hurried = sleeps) };
+  return { clock: { ...clock, after }, begin: () => void (hurried = waits) };
 }
 
 function isRunning(pid: number): boolean {

@@ -58,7 +58,7 @@ describe.skipIf(await isWithoutPostgres())("queued calls", () => {
   });
 
   it("change a session only after earlier readers of it are done", async () => {
-    const store = await openPostgresStore({ url });
+    const store = await openPostgresStore({ url, statementMs: 120_000 });
     const id = randomUUID();
     await store.execute({ kind: "open", target: target(id), input: NOTHING });
     const done: string[] = [];

@@ -33,8 +33,8 @@ describe.skipIf(await isWithoutPostgres())("a store on a failing database", () =
   beforeEach(async () => {
     proxy = await TcpProxy.start(database.server.port);
     const url = database.urlBy(proxy.port);
-    store = await openPostgresStore({ url, connectMs: 500, statementMs: 500, connections: 3 });
-    direct = await openPostgresStore({ url: database.url });
+    store = await openPostgresStore({ url, connectMs: 2_000, statementMs: 2_000, connections: 3 });
+    direct = await openPostgresStore({ url: database.url, statementMs: 60_000 });
   });
   afterEach(async () => {
     proxy.fromClient = null;
@@ -324,7 +324,7 @@ describe.skipIf(await isWithoutPostgres())("a store on a failing database", () =
 
   it("keeps the leases of its turns while all its other calls wait for a lock", async () => {
     const url = database.url;
-    const patient = await openPostgresStore({ url, connections: 3, connectMs: 500, statementMs: 60_000 });
+    const patient = await openPostgresStore({ url, connections: 3, connectMs: 20_000, statementMs: 60_000 });
     const { epoch } = await startTurn(patient, randomUUID(), "runs");
     let found: Promise<unknown> | undefined;
     await database.holding("LOCK TABLE sessions IN ACCESS EXCLUSIVE MODE", async () => {
@@ -340,7 +340,9 @@ describe.skipIf(await isWithoutPostgres())("a store on a failing database", () =
   it("gives up a renewal of leases early if the table is locked, so that the next one is in time", async () => {
     const id = randomUUID();
     const { epoch } = await startTurn(store, id, "runs");
-    const patient = await openPostgresStore({ url: database.url });
+    const patient = await openPostgresStore({ url: database.url, statementMs: 10_000 });
+    // Opens the connection of the leases.
+    expect(await patient.turns.renew("owner", [epoch], 60_000)).toEqual({ renewed: [epoch], busy: [] });
     const settled: string[] = [];
     const note = (what: string) => () => void settled.push(what);
     await database.holding("LOCK TABLE sessions, leases IN ACCESS EXCLUSIVE MODE", async () => {

@@ -5,8 +5,6 @@ import { isWithoutPostgres } from "../../server/test/postgres-server.ts";
 import { useDatabase } from "../../server/test/use-postgres.ts";
 import type { SealedSecret, SecretStore } from "@colloquy/engine/internal/core/ports/driven/secret-store";
 
-/** Timeout longer than any test, so that an unexpected wait fails the test. */
-const PATIENT = { statementMs: 120_000 };
 const OLD: SealedSecret = { app: "defi", clientId: "web", name: "A", keyId: "k1", sealed: "old" };
 const NEW: SealedSecret = { ...OLD, sealed: "new" };
 
@@ -15,9 +13,10 @@ describe.skipIf(await isWithoutPostgres())("the master key in force on two nodes
   let here: SecretStore;
   let there: SecretStore;
   beforeEach(async () => {
-    [here, there] = (await Promise.all([database.open(PATIENT), database.open(PATIENT)])).map(
-      ({ secrets }) => secrets,
-    ) as [SecretStore, SecretStore];
+    [here, there] = (await Promise.all([database.open(), database.open()])).map(({ secrets }) => secrets) as [
+      SecretStore,
+      SecretStore,
+    ];
   });
 
   it.each([

@@ -59,9 +59,9 @@ describe.skipIf(await isWithoutPostgres())("migrate", () => {
   it("runs each migration once when five processes start at the same time, even if it is slow", async () => {
     const slow = migration(
       OURS.length + 1,
-      "SELECT pg_sleep(1.2); CREATE TABLE slow (x integer); INSERT INTO slow VALUES (1)",
+      "SELECT pg_sleep(5.5); CREATE TABLE slow (x integer); INSERT INTO slow VALUES (1)",
     );
-    const nodes = Array.from({ length: 5 }, () => new Connections({ url: database.url, statementMs: 1000 }));
+    const nodes = Array.from({ length: 5 }, () => new Connections({ url: database.url, statementMs: 5000 }));
     try {
       await Promise.all(nodes.map((node) => migrate(node, [...OURS, slow])));
     } finally {

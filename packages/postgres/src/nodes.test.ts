@@ -4,7 +4,7 @@ import type { Committed } from "@colloquy/engine/internal/core/ports/driven/sess
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import { Client } from "pg";
-import { beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
+import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { isWithoutPostgres } from "../../server/test/postgres-server.ts";
 import { useDatabase } from "../../server/test/use-postgres.ts";
 import { TITLE_LEASE_MS } from "@colloquy/engine/internal/core/commands/finish-title";
@@ -71,15 +71,11 @@ describe.skipIf(await isWithoutPostgres())("nodes on one database", () => {
       CREATE TRIGGER gate BEFORE INSERT ON unused_blobs FOR EACH ROW WHEN (NEW.id = 'first')
       EXECUTE FUNCTION wait_at_gate()`);
     await gate.query("SELECT pg_advisory_lock(4711)");
-    const waits = async (count: number) =>
-      await vi.waitUntil(
-        async () => (await gate.query("SELECT FROM pg_locks WHERE NOT granted")).rowCount === count,
-      );
     const first = reserve(nodes[0]!, "first");
-    await waits(1);
+    await database.untilWaiting(1);
     // The others would not see the first one, which would not count the last one.
     const others = ["second", "third"].map((blob, index) => reserve(nodes[index + 1]!, blob));
-    await waits(3);
+    await database.untilWaiting(3);
     await gate.query("SELECT pg_advisory_unlock(4711)");
     expect(await first).toBe(10);
     expect((await Promise.all(others)).toSorted((left, right) => left - right)).toEqual([20, 30]);
@@ -144,18 +140,13 @@ describe.skipIf(await isWithoutPostgres())("nodes on one database", () => {
         AS 'BEGIN PERFORM pg_advisory_xact_lock(4711); RETURN NEW; END';
         CREATE TRIGGER gate BEFORE INSERT ON checkpoints FOR EACH ROW EXECUTE FUNCTION wait_at_gate()`);
       await gate.query("SELECT pg_advisory_lock(4711)");
-      const waits = async (count: number) =>
-        await vi.waitUntil(async () => {
-          const rows = await gate.query("SELECT FROM pg_locks WHERE NOT granted");
-          return rows.rowCount === count;
-        });
       const checkpoint = nodes[0]!.turns.checkpoint([{ turn, offset: 0, text: "late" }]);
-      await waits(1);
+      await database.untilWaiting(1);
       const ended =
         kind === "interrupt"
           ? nodes[1]!.execute({ kind, target: target(id), input: { streamed: null } })
           : nodes[1]!.execute({ kind, target: target(id), input: null });
-      await waits(2);
+      await database.untilWaiting(2);
       await gate.query("SELECT pg_advisory_unlock(4711)");
       expect(await checkpoint).toEqual([true]);
       expect(await ended).not.toBeNull();
@@ -200,8 +191,8 @@ describe.skipIf(await isWithoutPostgres())("nodes on one database", () => {
     const { session } = await chat(nodes[0]!, id, "hello");
     // A server checks for a deadlock once per wait. The timeout is late enough that the deadlock has
     // happened, however busy the machine is.
-    await database.query(`ALTER DATABASE ${database.name} SET deadlock_timeout = '2s'`);
-    const node = await database.open({ statementMs: 10_000 });
+    await database.query(`ALTER DATABASE ${database.name} SET deadlock_timeout = '5s'`);
+    const node = await database.open();
     let renamed: Promise<Committed<unknown> | null> | undefined;
     const job = `SELECT 1 FROM title_jobs WHERE session_key = ${session.key} FOR UPDATE`;
     // This client does not check for deadlocks, so that the node's transaction is the one that is rolled
@@ -224,8 +215,8 @@ describe.skipIf(await isWithoutPostgres())("nodes on one database", () => {
     await nodes[0]!.secrets.bringInForce("k", null);
     await nodes[0]!.secrets.put([secret("A", "old"), secret("B", "old")]);
     // As above.
-    await database.query(`ALTER DATABASE ${database.name} SET deadlock_timeout = '2s'`);
-    const node = await database.open({ statementMs: 10_000 });
+    await database.query(`ALTER DATABASE ${database.name} SET deadlock_timeout = '5s'`);
+    const node = await database.open();
     const lock = (name: string) => `SELECT 1 FROM secrets WHERE name = '${name}' FOR UPDATE`;
     const renewed = [secret("A", "new"), secret("B", "new")];
     let written: Promise<string | null> | undefined;

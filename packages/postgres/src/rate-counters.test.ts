@@ -34,7 +34,15 @@ describe.skipIf(await isWithoutPostgres())("rate counters of several nodes", () 
     await Promise.all(nodes.map((node) => node.close()));
   });
 
-  function open(node: string, more: { readonly url?: string; readonly timers?: ManualClock } = {}) {
+  function open(
+    node: string,
+    more: {
+      readonly url?: string;
+      readonly timers?: ManualClock;
+      readonly statementMs?: number;
+      readonly connectMs?: number;
+    } = {},
+  ) {
     const logger = {
       debug() {},
       info() {},
@@ -48,8 +56,8 @@ describe.skipIf(await isWithoutPostgres())("rate counters of several nodes", () 
       timers: clock,
       logger,
       clock,
-      statementMs: 500,
-      connectMs: 500,
+      statementMs: 60_000,
+      connectMs: 60_000,
       ...more,
     });
   }
@@ -214,7 +222,7 @@ describe.skipIf(await isWithoutPostgres())("rate counters of several nodes", () 
   it("give 503 while the database is unreachable, and are corrected after it recovers", async () => {
     const proxy = await TcpProxy.start(database.server.port);
     const url = database.urlBy(proxy.port);
-    const node = await open("far", { url });
+    const node = await open("far", { url, statementMs: 2_000, connectMs: 2_000 });
     expect(await node.hold("k", 2)).toBe(true);
     proxy.isSilent = true;
     const refused = await Promise.allSettled([node.take("k", MINUTE), node.hold("k", 2)]);
@@ -260,5 +268,5 @@ describe.skipIf(await isWithoutPostgres())("rate counters of several nodes", () 
     } finally {
       await own.stop();
     }
-  }, 60_000);
+  });
 });

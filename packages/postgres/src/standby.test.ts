@@ -46,10 +46,10 @@ describe.skipIf(await isWithoutPostgres())("a store whose database has a synchro
     await proxy.stop();
   });
 
-  /** Opens a store that gives up a commit after 1.5 s. */
+  /** Opens a store that gives up a commit after 3 s. */
   async function openStore(options: Partial<PostgresStoreOptions> = {}): Promise<Store> {
     const url = primary.url(database).replace(`:${primary.port}/`, `:${proxy.port}/`);
-    const store = await openPostgresStore({ url, statementMs: 500, ...options });
+    const store = await openPostgresStore({ url, statementMs: 2_000, ...options });
     stores.push(store);
     return store;
   }

@@ -18,7 +18,7 @@ describe.skipIf(await isWithoutPostgres())("a server of its own", () => {
       withTables: (access, work) => withPostgresTables({ url, access }, work),
       serve: async () => (await openPostgresStore({ url })).close(),
       write: async () => {
-        const store = await openPostgresStore({ url, statementMs: 500 });
+        const store = await openPostgresStore({ url, statementMs: 5_000 });
         try {
           await store.execute({ kind: "open", target: target(randomUUID()), input: NOTHING });
         } finally {

@@ -46,7 +46,7 @@ describe.skipIf(await isWithoutPostgres())("PostgresTransport", () => {
     const longest = "x".repeat(transport.maxBytes);
     try {
       await transport.send([{ sessionId: null, text: longest }]);
-      await expect.poll(() => come, { timeout: 10_000 }).toEqual([longest]);
+      await expect.poll(() => come).toEqual([longest]);
       await expect(transport.send([{ sessionId: null, text: `${longest}x` }])).rejects.toThrow();
     } finally {
       await transport.close();
@@ -69,7 +69,7 @@ describe.skipIf(await isWithoutPostgres())("PostgresTransport", () => {
       const before = await nextTransaction();
       for (const id of sessions)
         bus.publish(id, { kind: "moved", incarnation: "incarnation", epoch: 1, head: 1 });
-      await expect.poll(() => come, { timeout: 10_000 }).toEqual(sessions);
+      await expect.poll(() => come).toEqual(sessions);
       expect((await nextTransaction()) - before).toBe(1);
     } finally {
       await bus.close();
@@ -100,7 +100,7 @@ describe.skipIf(await isWithoutPostgres())("PostgresTransport", () => {
       await clock.advance(5_000);
       expect(await late).toHaveProperty("message", "The database did not answer in time");
       const others = [transport.check(), transport.check()];
-      await expect.poll(() => asked, { timeout: 10_000 }).toBe(2);
+      await expect.poll(() => asked).toBe(2);
       pass();
       await Promise.all(others);
       expect(asked).toBe(2);

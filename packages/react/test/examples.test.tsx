@@ -170,7 +170,7 @@ describe.each([
     expect(history.length).toBe(entries);
   });
 
-  it("builds", { timeout: 120_000 }, async () => {
+  it("builds", async () => {
     const folder = await mkdtemp(join(tmpdir(), "colloquy-example-"));
     try {
       await buildExample(name, folder);

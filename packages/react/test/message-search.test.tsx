@@ -22,7 +22,7 @@ const questions = () =>
 
 async function indexed(client: Client, query: string, sessionId?: string): Promise<void> {
   await expect
-    .poll(async () => (await client.search(query, { sessionId })).results.length, { timeout: 5_000 })
+    .poll(async () => (await client.search(query, { sessionId })).results.length)
     .toBeGreaterThan(0);
 }
 

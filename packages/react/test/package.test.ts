@@ -41,7 +41,7 @@ beforeAll(async () => {
     await symlink(join(ROOT, place, name), link);
   }
   await writeFile(join(project, "package.json"), '{ "type": "module" }');
-}, 120_000);
+});
 afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
@@ -248,7 +248,7 @@ describe("the documentation", () => {
     process.exit();
   `;
 
-  it("has examples that run", { timeout: 120_000 }, async () => {
+  it("has examples that run", async () => {
     // The demo model calls a tool for both the time and calculations.
     const program = await Program.start({ apps: { default: { approvals: { current_time: "always" } } } });
     try {

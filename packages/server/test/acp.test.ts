@@ -13,6 +13,7 @@ import { FILES } from "@colloquy/engine/internal/files/testing/sample-files";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { TcpProxy } from "./tcp-proxy.ts";
 import { begin, cancel, CWD, type Editor, MAIN, prompt, startEditor, textOf } from "./acp-editor.ts";
+import { findFreePort } from "../torture/harness/server-process.ts";
 import { Program } from "./black-box/server.ts";
 import { Issuer } from "./issuer.ts";
 import { type HeldProvider, startHeldProvider } from "./held-provider.ts";
@@ -47,7 +48,7 @@ async function startService(cleanups: Cleanups): Promise<Started> {
         },
       },
     },
-    {},
+    { PORT: String(await findFreePort()) },
   );
   cleanups.push(() => program.remove());
   const home = await mkdtemp(join(tmpdir(), "colloquy-acp-"));
@@ -604,6 +605,7 @@ describe("an editor beside other clients", () => {
     await open();
     const running = prompt(editor, sessionId, "hello");
     await say("One");
+    await expect.poll(() => editor.said()).toBe("One");
     const waiting = prompt(editor, sessionId, "again");
     await cancel(editor, sessionId);
     const following = prompt(editor, sessionId, "something else");
@@ -622,6 +624,8 @@ describe("an editor beside other clients", () => {
     const first = prompt(editor, sessionId, "hello");
     const call = await say("Let me ask.");
     const second = prompt(editor, sessionId, "and tests");
+    // The agent has read the second prompt before it answers this.
+    await expect(prompt(editor, "x", "hello")).rejects.toThrow(/UUID/);
     call.callTool("ask_user", { question: "Which?", choices: ["A", "B"] });
     expect(await Promise.all([first, second])).toEqual([
       { stopReason: "end_turn" },
@@ -711,12 +715,14 @@ describe("an agent with a service of its own", () => {
     child.stderr.on("data", (data: Buffer) => (errors += data.toString()));
     const ended = once(child, "exit");
     const lines: unknown[] = [];
-    createInterface({ input: child.stdout }).on("line", (line) => lines.push(JSON.parse(line)));
+    const output = createInterface({ input: child.stdout });
+    output.on("line", (line) => lines.push(JSON.parse(line)));
+    const answered = once(output, "line");
     const initialize = { protocolVersion: 99, clientCapabilities: {} };
     child.stdin.write(
       `${JSON.stringify({ jsonrpc: "2.0", id: 1, method: "initialize", params: initialize })}\n`,
     );
-    await expect.poll(() => lines, { timeout: 20_000 }).toHaveLength(1);
+    await answered;
     child.stdin.end();
     expect(await ended).toEqual([0, null]);
     expect(lines).toMatchObject([{ id: 1, result: { protocolVersion: 1 } }]);

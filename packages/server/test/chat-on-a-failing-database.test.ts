@@ -66,7 +66,7 @@ describe.skipIf(await isWithoutPostgres())("a chat on a failing database", () =>
 
   /** Retries until the chat is accepted, honouring `Retry-After`. */
   async function sendAgain(message: string, session = id): Promise<void> {
-    await expect.poll(async () => (await chat(message, session)).status, { timeout: 20_000 }).toBe(200);
+    await expect.poll(async () => (await chat(message, session)).status).toBe(200);
   }
 
   /**
@@ -133,7 +133,7 @@ describe.skipIf(await isWithoutPostgres())("a chat on a failing database", () =>
     proxy.fromClient = null;
     await sendAgain("first");
     expect(await said()).toEqual(["first"]);
-  }, 20_000);
+  });
 
   it("appears in the operators' overview, which still responds", async () => {
     const overview = async () => {
@@ -155,7 +155,7 @@ describe.skipIf(await isWithoutPostgres())("a chat on a failing database", () =>
       1, 2, 1,
     ]);
     proxy.isBroken = false;
-    await expect.poll(overview, { timeout: 20_000 }).toMatchObject({
+    await expect.poll(overview).toMatchObject({
       is_ready: true,
       everywhere: { running_turns: 0 },
       store: { is_healthy: true },
@@ -184,5 +184,5 @@ describe.skipIf(await isWithoutPostgres())("a chat on a failing database", () =>
       if (status === 503) await sendAgain("hello", session);
       await expect.poll(() => said(session)).toEqual(["hello"]);
     }
-  }, 60_000);
+  });
 });

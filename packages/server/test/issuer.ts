@@ -1,5 +1,6 @@
 // An OpenID Connect issuer of a test (`oidc-provider`), on a loopback port.
 
+import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import {
@@ -11,6 +12,7 @@ import {
   type JWTPayload,
 } from "jose";
 import Provider from "oidc-provider";
+import { findFreePort } from "../torture/harness/server-process.ts";
 
 const CLIENT = "web";
 
@@ -36,7 +38,8 @@ export class Issuer {
   }
 
   static async start(): Promise<Issuer> {
-    return new Issuer(await listen(0), await newKey("first"));
+    // Outside the ephemeral range, so that nobody takes the port while the issuer is stopped.
+    return new Issuer(await listen(await findFreePort()), await newKey("first"));
   }
 
   /** Returns an access token that the provider issues to a user, valid for `seconds`. */
@@ -121,7 +124,7 @@ async function newKey(kid: string): Promise<SigningKey> {
 }
 
 async function listen(port: number): Promise<Server> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve));
+  const server = createServer().listen(port, "127.0.0.1");
+  await once(server, "listening");
   return server;
 }

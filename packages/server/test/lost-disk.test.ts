@@ -165,7 +165,7 @@ async function untilErased(url: string): Promise<void> {
   const session = newSession();
   await send(url, "POST", "/api/sessions", { session });
   expect((await send(url, "DELETE", `/api/sessions/${session}`)).status).toBeLessThan(300);
-  await expect.poll(() => statSync(join(data, "colloquy.db-wal")).size, { timeout: 20_000 }).toBe(0);
+  await expect.poll(() => statSync(join(data, "colloquy.db-wal")).size).toBe(0);
 }
 
 /** Copies the open files of the data from a process, and returns the folder of the copies. */

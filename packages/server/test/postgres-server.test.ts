@@ -25,14 +25,14 @@ describe.skipIf(packaged === null)("the PostgreSQL installed by npm", () => {
     const store = await openPostgresStore({ url: server.url("postgres") });
     await store.probe();
     await store.close();
-  }, 60_000);
+  });
 
   it("starts from a folder that the user of PostgreSQL cannot access", async () => {
     await cp(dirname(packaged!), join(folder, "native"), { recursive: true, verbatimSymlinks: true });
     await chmod(folder, 0o700);
     const server = await start(join(folder, "native/bin"));
     expect(await server.query("postgres", "SELECT 1 AS one")).toEqual([{ one: 1 }]);
-  }, 60_000);
+  });
 
   it("restores the library links that npm leaves out", async () => {
     await cp(dirname(dirname(packaged!)), folder, { recursive: true, verbatimSymlinks: true });
@@ -41,13 +41,13 @@ describe.skipIf(packaged === null)("the PostgreSQL installed by npm", () => {
     for (const link of entries.filter((entry) => entry.isSymbolicLink()))
       await rm(join(libraries, link.name));
     expect(await programsOf(folder)).toBe(join(folder, "native/bin"));
-  }, 60_000);
+  });
 
   it("is used by the tests if the machine's own programs are hidden", async () => {
     vi.stubEnv("COLLOQUY_TEST_WITHOUT", "initdb");
     undo.push(async () => vi.unstubAllEnvs());
     expect(await findPostgres()).toBe(packaged);
-  }, 60_000);
+  });
 
   async function start(programs: string): Promise<PostgresServer> {
     const server = await PostgresServer.start({}, programs);

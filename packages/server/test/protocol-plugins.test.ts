@@ -234,7 +234,7 @@ describe("a protocol's route", () => {
     };
     // Aborted, so that the client does not take the response for complete.
     await expect(rest()).rejects.toThrow();
-  }, 20_000);
+  });
 
   it("aborts the stream if it fails to encode an event", async () => {
     const respond: Parts["respond"] = async ({ conversation }, request, reply) => {

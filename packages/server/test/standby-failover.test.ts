@@ -78,7 +78,7 @@ describe.skipIf(await isWithoutPostgres())("a chat whose commit waits for a stan
     await standby.promote();
     proxy.target = standby.port;
     proxy.cut();
-    await expect.poll(readiness, { timeout: 20_000 }).toBe(200);
+    await expect.poll(readiness).toBe(200);
   }
 
   it("has an unknown outcome, makes the service unready, and is stored once when it is repeated after a failover", async () => {
@@ -93,7 +93,7 @@ describe.skipIf(await isWithoutPostgres())("a chat whose commit waits for a stan
     );
     await failOver();
     expect(await state(id)).toMatchObject({ said: [] });
-    await expect.poll(async () => (await chat(id, "hello")).status, { timeout: 20_000 }).toBe(200);
+    await expect.poll(async () => (await chat(id, "hello")).status).toBe(200);
     expect(await state(id)).toMatchObject({ said: ["hello"] });
   });
 

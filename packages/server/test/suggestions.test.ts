@@ -52,7 +52,8 @@ async function trySuggestions(app: Config["apps"][string]) {
     const id = newId();
     await say(id, text);
     await until(async () => {
-      await pass(100);
+      // With longer steps, a turn could time out before the first call has imported its package.
+      await pass(10);
       const { is_processing, pending_actions } = await snapshot(id);
       return !is_processing || pending_actions.length > 0;
     });

@@ -8,6 +8,9 @@ import { openPostgresStore, type PostgresStoreOptions } from "@colloquy/postgres
 import { addressOf } from "../../../test/shared-programs.ts";
 import { PostgresDatabases, PostgresServer } from "./postgres-server.ts";
 
+/** Limits for tests that are not about limits: longer than a test. */
+const PATIENT = { connectMs: 120_000, statementMs: 120_000 };
+
 /** Databases on the server that test files share. They are dropped after the last test of the block in which this is called. */
 export function usePostgres(): PostgresDatabases {
   const databases = new PostgresDatabases();
@@ -71,14 +74,14 @@ class UsedDatabase<Server extends PostgresDatabases> {
 
   /** Opens a store on the database, which is closed after the test. */
   async open(options: Partial<PostgresStoreOptions> = {}): Promise<Store> {
-    const store = await openPostgresStore({ url: this.url, ...options });
+    const store = await openPostgresStore({ url: this.url, ...PATIENT, ...options });
     this.#opened.push(() => store.close());
     return store;
   }
 
   /** Opens connections to the database, which are closed after the test. */
   connect(options: Partial<ConnectionOptions> = {}): Connections {
-    const connections = new Connections({ url: this.url, ...options });
+    const connections = new Connections({ url: this.url, ...PATIENT, ...options });
     this.#opened.push(() => connections.end());
     return connections;
   }

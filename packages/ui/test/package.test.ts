@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { build } from "esbuild";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { copyWithModules, packAll } from "../../../test/packed.ts";
+import { copyWithModules, PACKING_MS, packAll } from "../../../test/packed.ts";
 
 const run = promisify(execFile);
 const ROOT = join(import.meta.dirname, "../../..");
@@ -43,7 +43,7 @@ beforeAll(async () => {
     /<!-- (\w+\.tsx) -->\n```tsx\n([^]*?)```/g,
   ))
     await writeFile(join(project, name), code);
-});
+}, PACKING_MS);
 afterAll(() => rm(folder, { recursive: true }));
 
 it("compiles the code of the guide", async () => {

@@ -22,7 +22,7 @@ let id: string;
 beforeAll(async () => {
   files = await buildClientPage();
   served = await serve();
-}, 60_000);
+});
 beforeEach(() => void (id = beginTest(served.proxy, files)));
 // A leftover call would be served to the next test.
 afterEach(() => expect(served.model.waitingCalls).toBe(0));
@@ -151,12 +151,11 @@ describe.skipIf(await isWithoutChromium())("the client in Chromium", () => {
     call.say("three").finish();
     await until(page, ({ snapshot }) => snapshot?.is_processing === false && snapshot.title === "Hi");
     await expectSame(page, "one two three");
-    expect(served.proxy.heads.at(-1)?.["last-event-id"]).toMatch(/-\d+$/);
+    const { seen, heads } = served.proxy;
+    expect(heads[seen.lastIndexOf("GET /api/updates")]?.["last-event-id"]).toMatch(/-\d+$/);
   });
 
-  it("loses and duplicates nothing when every stream is cut after some bytes", {
-    timeout: 60_000,
-  }, async () => {
+  it("loses and duplicates nothing when every stream is cut after some bytes", async () => {
     let streams = 0;
     servePage(served.proxy, files, ({ path }) => {
       if (path !== "/api/updates") return null;
@@ -227,10 +226,9 @@ describe.skipIf(await isWithoutChromium())("the client in Chromium", () => {
     await until(page, ({ snapshot }) => snapshot?.messages.at(-1)?.content === "one two ", 250);
     servePage(served.proxy, files);
     await until(page, ({ connection }) => connection === "live", 1_000);
-    const asked = statuses.length;
     call.say("three").finish();
     await until(page, ({ snapshot }) => snapshot?.is_processing === false && snapshot.title === "Hi");
-    expect(statuses.length).toBe(asked);
+    expect((await shown(page)).connection).toBe("live");
     await expectSame(page, "one two three");
   });
 
@@ -288,13 +286,13 @@ describe.skipIf(await isWithoutChromium())("the client in a tab", () => {
     tab = await openRealTab(served.url);
     tab.expectTrouble(BROKEN);
     page = tab.page;
-  }, 60_000);
+  });
   beforeEach(async () => {
     await tab.show();
     await page.goto(served.url);
     await follow(page);
     await until(page, ({ connection }) => connection === "live");
-  }, 60_000);
+  });
   let heard = 0;
   afterEach(() => {
     const troubles = tab.troubles().slice(heard);
@@ -312,10 +310,10 @@ describe.skipIf(await isWithoutChromium())("the client in a tab", () => {
     await send("Hi");
     const call = await served.model.next();
     call.say("one ");
-    await expect.poll(() => lastText(page), { timeout: 10_000 }).toBe("one ");
+    await expect.poll(() => lastText(page)).toBe("one ");
     served.proxy.cut();
     call.say("two ");
-    await expect.poll(() => lastText(page), { timeout: 20_000 }).toBe("one two ");
+    await expect.poll(() => lastText(page)).toBe("one two ");
     call.say("three").finish();
     await until(page, ({ snapshot }) => snapshot?.is_processing === false && snapshot.title === "Hi");
     expect(await visibility()).toBe("hidden");

@@ -26,7 +26,7 @@ let id: string;
 beforeAll(async () => {
   files = await buildClientPage();
   served = await serve();
-}, 60_000);
+});
 beforeEach(() => void (id = beginTest(served.proxy, files)));
 afterAll(() => served?.stop());
 
@@ -97,7 +97,7 @@ function plan(...faults: (Fault | null)[]): void {
   });
 }
 
-describe.skipIf(await isWithoutChromium())("an upload in Chromium", { timeout: 60_000 }, () => {
+describe.skipIf(await isWithoutChromium())("an upload in Chromium", () => {
   const openPage = useChromium();
 
   async function open(): Promise<Page> {
@@ -112,9 +112,7 @@ describe.skipIf(await isWithoutChromium())("an upload in Chromium", { timeout: 6
     plan({ holds: promise });
     const page = await open();
     await start(page, { bytes: LARGE });
-    await expect
-      .poll(async () => (await uploaded(page)).progress.at(-1)?.sent, { timeout: 10_000 })
-      .toBeGreaterThan(0);
+    await expect.poll(async () => (await uploaded(page)).progress.at(-1)?.sent).toBeGreaterThan(0);
     return { page, release: resolve };
   }
 

@@ -32,7 +32,7 @@ beforeAll(async () => {
   service = await serveConsole();
   await restingConversation(service, RESTING);
   await askingConversation(service, ASKING);
-}, 120_000);
+});
 afterAll(() => service?.stop());
 
 type Views = Readonly<Record<string, (page: Page) => Promise<void>>>;
@@ -197,7 +197,7 @@ function findCutOff(): string[] {
   return found;
 }
 
-describe.skipIf(isLeftOut)("the layout of the console", { timeout: 120_000 }, () => {
+describe.skipIf(isLeftOut)("the layout of the console", () => {
   const openPage = useChromium();
 
   async function open(options: Parameters<typeof openPage>[1]): Promise<Page> {

@@ -6,7 +6,7 @@ import { isWithoutChromium } from "../../../../test/browser/chromium.ts";
 import { answers, expectAnswer, expectGone, expectRest, expectSeen, say, sessionOf } from "./console-page.ts";
 import { useSharedConsole } from "./use-shared-console.ts";
 
-describe.skipIf(await isWithoutChromium())("the console", { timeout: 60_000 }, () => {
+describe.skipIf(await isWithoutChromium())("the console", () => {
   const kept = useSharedConsole();
 
   it("shows sources and reasoning when the user opens them, also with the keyboard", async () => {

@@ -43,7 +43,7 @@ const HIDDEN = [
 ];
 const isLeftOut = await isWithoutChromium();
 
-describe.skipIf(isLeftOut)("an approval in the console", { timeout: 60_000 }, () => {
+describe.skipIf(isLeftOut)("an approval in the console", () => {
   const kept = useSharedConsole();
   const card = (page: Page): Locator => page.getByRole("group", { name: "The assistant asks" });
   const approve = (page: Page): Locator => card(page).getByRole("button", { name: "Approve" });
@@ -192,57 +192,53 @@ describe.skipIf(isLeftOut)("an approval in the console", { timeout: 60_000 }, ()
   });
 });
 
-describe.skipIf(isLeftOut || isWithoutChain)(
-  "the decoded call of a transaction in the console",
-  { timeout: 60_000 },
-  () => {
-    const openPage = useChromium();
-    let chain: LocalChain;
-    let service: ConsoleService;
-    let usdc: string;
-    beforeAll(async () => {
-      await prepareConsole();
-      chain = await startLocalChain();
-      usdc = await chain.deploy(cannedContract([{ call: DECIMALS, returns: `0x${word("6")}` }]));
-      service = await serveConsole({ chains: [chain.settings] });
-    }, 120_000);
-    afterAll(async () => {
-      await service?.stop();
-      await chain?.close();
-    });
+describe.skipIf(isLeftOut || isWithoutChain)("the decoded call of a transaction in the console", () => {
+  const openPage = useChromium();
+  let chain: LocalChain;
+  let service: ConsoleService;
+  let usdc: string;
+  beforeAll(async () => {
+    await prepareConsole();
+    chain = await startLocalChain();
+    usdc = await chain.deploy(cannedContract([{ call: DECIMALS, returns: `0x${word("6")}` }]));
+    service = await serveConsole({ chains: [chain.settings] });
+  });
+  afterAll(async () => {
+    await service?.stop();
+    await chain?.close();
+  });
 
-    const transfer = `0xa9059cbb${word(BOB.slice(2).toLowerCase())}${word((25_000_000).toString(16))}`;
+  const transfer = `0xa9059cbb${word(BOB.slice(2).toLowerCase())}${word((25_000_000).toString(16))}`;
 
-    it.each([
-      ["at a desk", DESK],
-      ["on a phone", PHONE],
-    ])("is shown beside its data, and marks decimals as the token's claim: %s", async (_where, viewport) => {
-      const { page } = await openPage(service.url, { viewport });
-      await openConsole(page);
-      await say(page, "Please");
-      const request = { to: usdc, data: transfer, value_ether: "0.5", chain_id: localChainId };
-      (await service.model.next()).callTool("wallet_request_transaction", request).finish("tool-calls");
-      const card = page.getByRole("group", { name: "The assistant asks" });
-      await expectSeen(card.getByText("0.5 ETH (500000000000000000 in the smallest unit)"));
-      const call = card.getByRole("group", { name: "The call" });
-      await expectSeen(call.getByText("The data reads as transfer(address to, uint256 amount)"));
-      expect((await call.locator("dl").innerText()).split("\n")).toEqual([
-        "to",
-        BOB,
-        "amount",
-        "25000000 in the smallest unit: 25 by the 6 decimals that the token claims",
-      ]);
-      expect(await card.getByRole("group", { name: "Data" }).locator("pre").textContent()).toBe(transfer);
-      expect(await findViolationsInBothSchemes(page)).toEqual([]);
-      await card.getByRole("button", { name: "Deny" }).click();
-      (await service.model.next())
-        .callTool("wallet_request_transaction", { ...request, data: `${transfer}00` })
-        .finish("tool-calls");
-      await expectSeen(card.getByText("Unknown call."));
-      expect(await call.count()).toBe(0);
-      await card.getByRole("button", { name: "Deny" }).click();
-      (await service.model.next()).say("Then not.").finish();
-      await expectAnswer(page, /Then not\./);
-    });
-  },
-);
+  it.each([
+    ["at a desk", DESK],
+    ["on a phone", PHONE],
+  ])("is shown beside its data, and marks decimals as the token's claim: %s", async (_where, viewport) => {
+    const { page } = await openPage(service.url, { viewport });
+    await openConsole(page);
+    await say(page, "Please");
+    const request = { to: usdc, data: transfer, value_ether: "0.5", chain_id: localChainId };
+    (await service.model.next()).callTool("wallet_request_transaction", request).finish("tool-calls");
+    const card = page.getByRole("group", { name: "The assistant asks" });
+    await expectSeen(card.getByText("0.5 ETH (500000000000000000 in the smallest unit)"));
+    const call = card.getByRole("group", { name: "The call" });
+    await expectSeen(call.getByText("The data reads as transfer(address to, uint256 amount)"));
+    expect((await call.locator("dl").innerText()).split("\n")).toEqual([
+      "to",
+      BOB,
+      "amount",
+      "25000000 in the smallest unit: 25 by the 6 decimals that the token claims",
+    ]);
+    expect(await card.getByRole("group", { name: "Data" }).locator("pre").textContent()).toBe(transfer);
+    expect(await findViolationsInBothSchemes(page)).toEqual([]);
+    await card.getByRole("button", { name: "Deny" }).click();
+    (await service.model.next())
+      .callTool("wallet_request_transaction", { ...request, data: `${transfer}00` })
+      .finish("tool-calls");
+    await expectSeen(card.getByText("Unknown call."));
+    expect(await call.count()).toBe(0);
+    await card.getByRole("button", { name: "Deny" }).click();
+    (await service.model.next()).say("Then not.").finish();
+    await expectAnswer(page, /Then not\./);
+  });
+});

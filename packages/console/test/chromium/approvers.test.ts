@@ -9,7 +9,7 @@ import { expectAnswer, expectGone, expectSeen, say } from "./console-page.ts";
 import { prepareConsole, serveConsole, type ConsoleService } from "./console-service.ts";
 import { AUDIENCE, CLIENT, Login, logIn } from "./login.ts";
 
-describe.skipIf(await isWithoutChromium())("the approvals page", { timeout: 90_000 }, () => {
+describe.skipIf(await isWithoutChromium())("the approvals page", () => {
   let login: Login;
   let service: ConsoleService;
   beforeAll(() => prepareConsole(), 120_000);
@@ -48,7 +48,6 @@ describe.skipIf(await isWithoutChromium())("the approvals page", { timeout: 90_0
 
   it("lists pending actions of other users' conversations, and decides them", async () => {
     const user = await signedIn("uma");
-    await expectGone(user.getByRole("link", { name: /^Approvals/ }));
     await say(user, "How much is it?");
     (await service.model.next()).callTool("calculator", { expression: "12 * 7" }).finish("tool-calls");
     const card = user.getByRole("group", { name: "Waits for an approver" });
@@ -68,5 +67,6 @@ describe.skipIf(await isWithoutChromium())("the approvals page", { timeout: 90_0
 
     (await service.model.next()).say("It is 84.").finish();
     await expectAnswer(user, "It is 84.");
+    await expectGone(user.getByRole("link", { name: /^Approvals/ }));
   });
 });

@@ -32,7 +32,7 @@ beforeAll(async () => {
   service = await serveSeveralApps({ hasBrokenTools: true });
   const admin = createAdminClient({ baseUrl: service.url, key: ADMIN_KEY });
   ({ key } = await admin.createKey({ apps: ["support"] }));
-}, 120_000);
+});
 afterAll(() => service?.stop());
 
 const app = (page: Page) => page.getByRole("combobox", { name: "App" });
@@ -55,7 +55,7 @@ async function expectApp(page: Page, name: string): Promise<void> {
   await expect.poll(async () => (await admin.getSession(id)).session.app).toBe(name);
 }
 
-describe.skipIf(isLeftOut)("the console with Apps and keys", { timeout: 60_000 }, () => {
+describe.skipIf(isLeftOut)("the console with Apps and keys", () => {
   const { takePage, openPage } = useSharedPage({ isBlankAfter: true });
 
   /** Opens the console's start page with no settings. */

@@ -15,7 +15,7 @@ const service = useConsoleService();
 const ground = (page: Page): Promise<string> =>
   page.evaluate(() => getComputedStyle(document.body).backgroundColor);
 
-describe.skipIf(isLeftOut)("choices in the console", { timeout: 60_000 }, () => {
+describe.skipIf(isLeftOut)("choices in the console", () => {
   const openPage = useChromium();
 
   it("keep a light or dark theme whatever the system's theme, until reset to the system's", async () => {

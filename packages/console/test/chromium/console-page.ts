@@ -4,7 +4,6 @@ import type { Locator, Page } from "playwright-core";
 import { expect } from "vitest";
 
 /** Longer than any step takes on a busy machine. */
-const PATIENCE = { timeout: 20_000 };
 
 export const composer = (page: Page): Locator => page.getByRole("textbox", { name: "Message", exact: true });
 export const answers = (page: Page): Locator => page.getByRole("article", { name: "Assistant" });
@@ -15,7 +14,7 @@ export const threads = (page: Page): Locator =>
 /** Opens the console at its start page, or at a conversation. */
 export async function openConsole(page: Page, sessionId: string | null = null): Promise<void> {
   await page.goto(sessionId === null ? "/" : `/#/chat/${sessionId}`);
-  await composer(page).waitFor(PATIENCE);
+  await composer(page).waitFor();
 }
 
 /** Writes a message and sends it with Enter. */
@@ -26,14 +25,14 @@ export async function say(page: Page, text: string): Promise<void> {
 
 /** Returns the id of the shown conversation, once there is one. */
 export async function sessionOf(page: Page): Promise<string> {
-  await page.waitForURL(/#\/chat\/./, PATIENCE);
+  await page.waitForURL(/#\/chat\/./);
   return decodeURIComponent(new URL(page.url()).hash.replace("#/chat/", ""));
 }
 
 /** Waits until exactly one match exists and is visible. A failure names the text of the page. */
 export async function expectSeen(locator: Locator): Promise<void> {
   try {
-    await locator.waitFor(PATIENCE);
+    await locator.waitFor();
   } catch (cause) {
     const text = await locator.page().locator("body").innerText();
     throw new Error(`Not seen: ${String(locator)}. The page shows:\n${text.slice(0, 2000)}`, { cause });
@@ -42,12 +41,12 @@ export async function expectSeen(locator: Locator): Promise<void> {
 
 /** Waits until no match is visible. */
 export async function expectGone(locator: Locator): Promise<void> {
-  await locator.waitFor({ ...PATIENCE, state: "hidden" });
+  await locator.waitFor({ state: "hidden" });
 }
 
 /** Waits until the last answer has this text, streaming or complete. */
 export async function expectAnswer(page: Page, text: string | RegExp): Promise<void> {
-  await expect.poll(() => answers(page).last().innerText(PATIENCE), PATIENCE).toMatch(text);
+  await expect.poll(() => answers(page).last().innerText()).toMatch(text);
 }
 
 /** Waits until the assistant has finished. */
@@ -58,7 +57,7 @@ export async function expectRest(page: Page): Promise<void> {
 /** Opens the advanced settings, which are already open if the tab has an App or a key. */
 export async function openAdvanced(page: Page): Promise<void> {
   const advanced = page.locator("details", { hasText: "App key" });
-  await advanced.waitFor(PATIENCE);
+  await advanced.waitFor();
   if ((await advanced.getAttribute("open")) === null)
     await page.getByText("Advanced", { exact: true }).click();
 }

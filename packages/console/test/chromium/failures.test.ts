@@ -37,7 +37,7 @@ async function holdSending(page: Page): Promise<{ readonly held: Promise<void>; 
   return { held: held.promise, letGo: released.resolve };
 }
 
-describe.skipIf(isLeftOut)("the console when something goes wrong", { timeout: 60_000 }, () => {
+describe.skipIf(isLeftOut)("the console when something goes wrong", () => {
   const kept = useSharedConsole();
   const { newChat, openPage } = kept;
 

@@ -7,7 +7,7 @@ import { isWithoutChromium } from "../../../../test/browser/chromium.ts";
 import { answers, expectAnswer, expectGone, expectRest, say, sessionOf } from "./console-page.ts";
 import { useSharedConsole } from "./use-shared-console.ts";
 
-describe.skipIf(await isWithoutChromium())("the console", { timeout: 60_000 }, () => {
+describe.skipIf(await isWithoutChromium())("the console", () => {
   const kept = useSharedConsole();
 
   /** Answers a question. Returns the two buttons, and a function that reads the stored feedback. */

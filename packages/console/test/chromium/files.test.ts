@@ -14,7 +14,7 @@ import { useSharedConsole } from "./use-shared-console.ts";
 const PNG = { name: "dot.png", mimeType: "image/png", buffer: FILES.png };
 const CSV = { name: "tea.csv", mimeType: "text/csv", buffer: FILES.text };
 
-describe.skipIf(await isWithoutChromium())("the console", { timeout: 60_000 }, () => {
+describe.skipIf(await isWithoutChromium())("the console", () => {
   const kept = useSharedConsole();
 
   let folder: string;

@@ -13,7 +13,7 @@ const isLeftOut = await isWithoutChromium();
 const kept = useSharedConsole();
 const { openPage } = kept;
 
-describe.skipIf(isLeftOut)("more tabs than connections", { timeout: 90_000 }, () => {
+describe.skipIf(isLeftOut)("more tabs than connections", () => {
   it("are all shown: those without a stream poll, and get one when another tab is closed", async () => {
     const { page: first, context } = await openPage(kept.service.url);
     await context.clock.install();
@@ -43,7 +43,7 @@ describe.skipIf(isLeftOut)("more tabs than connections", { timeout: 90_000 }, ()
   });
 });
 
-describe.skipIf(isLeftOut)("hidden tabs", { timeout: 90_000 }, () => {
+describe.skipIf(isLeftOut)("hidden tabs", () => {
   it("free their slots for a visible tab after a minute, and catch up when visible again", async () => {
     const { page: first, context, expectTrouble } = await openPage(kept.service.url);
     expectTrouble(ENDED);

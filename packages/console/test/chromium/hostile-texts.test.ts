@@ -77,7 +77,7 @@ async function expectHarmless(page: Page): Promise<void> {
   expect(await findBecome(page)).toEqual([]);
 }
 
-describe.skipIf(isLeftOut)("hostile texts in the console", { timeout: 120_000 }, () => {
+describe.skipIf(isLeftOut)("hostile texts in the console", () => {
   const openPage = useChromium();
 
   it("are harmless as messages, also in the developer panel", async () => {
@@ -157,7 +157,7 @@ describe.skipIf(isLeftOut)("hostile texts in the console", { timeout: 120_000 },
       if (await older.isVisible()) await older.click();
       return threads(page).count();
     };
-    await expect.poll(listed, { timeout: 20_000 }).toBe(ids.size);
+    await expect.poll(listed).toBe(ids.size);
     await expectHarmless(page);
     for (const [title, id] of [...ids].slice(0, 6)) {
       await openConsole(page, id);
@@ -187,7 +187,7 @@ describe.skipIf(isLeftOut)("hostile texts in the console", { timeout: 120_000 },
     }
     const { page } = await openPage(service.url);
     await openConsole(page, id);
-    await expect.poll(() => answers(page).count(), { timeout: 20_000 }).toBe(turns.length);
+    await expect.poll(() => answers(page).count()).toBe(turns.length);
     expect(await answers(page).getByText("echo", { exact: true }).count()).toBe(HOSTILE_TEXTS.length);
     await expectHarmless(page);
     expect(await answers(page).first().innerText()).toContain("<script>alert(1)</script>");
@@ -207,7 +207,7 @@ describe.skipIf(isLeftOut)("hostile texts in the console", { timeout: 120_000 },
       }
       call.finish("tool-calls");
       await openConsole(page, id);
-      await expect.poll(() => asking.count(), { timeout: 20_000 }).toBe(3 * texts.length);
+      await expect.poll(() => asking.count()).toBe(3 * texts.length);
       await expectHarmless(page);
       expect(await asking.first().getByRole("heading").textContent()).toBe(texts[0]);
     }

@@ -22,7 +22,7 @@ beforeAll(async () => {
   await prepareConsole();
   const images = { hosts: ["images.example.com"], proxy: "https://proxy.example/?url={url}" };
   service = await serveConsole({ branding: { images } });
-}, 120_000);
+});
 afterAll(() => service?.stop());
 
 describe.skipIf(isLeftOut)("an image in an answer", () => {

@@ -24,7 +24,7 @@ const isLeftOut = await isWithoutChromium();
 
 const service = useConsoleService();
 
-describe.skipIf(isLeftOut)("the console in Chromium", { timeout: 60_000 }, () => {
+describe.skipIf(isLeftOut)("the console in Chromium", () => {
   const openPage = useChromium();
 
   async function open(sessionId: string | null = null): Promise<Page> {

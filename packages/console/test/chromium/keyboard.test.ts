@@ -54,7 +54,7 @@ async function tabTo(page: Page, name: string | RegExp, key: "Tab" | "Shift+Tab"
   throw new Error(`The Tab key does not reach ${String(name)}, only: ${passed.join(" | ")}`);
 }
 
-describe.skipIf(isLeftOut)("the console by keyboard alone", { timeout: 90_000 }, () => {
+describe.skipIf(isLeftOut)("the console by keyboard alone", () => {
   const openPage = useChromium();
 
   async function open(): Promise<Page> {
@@ -63,13 +63,14 @@ describe.skipIf(isLeftOut)("the console by keyboard alone", { timeout: 90_000 },
       reducedMotion: "reduce",
     });
     await openConsole(page);
+    await expect.poll(() => focused(page)).toBe("Message");
     return page;
   }
 
   it("works from the first message to the deletion of the last conversation", async () => {
     const page = await open();
     // The composer has the focus.
-    await expect.poll(() => focused(page), { timeout: 10_000 }).toBe("Message");
+    await expect.poll(() => focused(page)).toBe("Message");
     await page.keyboard.type("Hello");
     await page.keyboard.press("Shift+Enter");
     await page.keyboard.type("there");
@@ -99,7 +100,7 @@ describe.skipIf(isLeftOut)("the console by keyboard alone", { timeout: 90_000 },
     await page.keyboard.press("Enter");
     (await service.model.next()).say("Twelve.").finish();
     await expectAnswer(page, /Twelve\./);
-    await expect.poll(() => focused(page), { timeout: 10_000 }).toMatch(/^Calculator/);
+    await expect.poll(() => focused(page)).toMatch(/^Calculator/);
     await page.keyboard.press("Enter");
     await expectSeen(page.getByText('"3 * 4"').first());
 
@@ -107,12 +108,12 @@ describe.skipIf(isLeftOut)("the console by keyboard alone", { timeout: 90_000 },
     await expectSeen(threads(page).first());
     await tabTo(page, /^Menu of /, "Shift+Tab");
     await page.keyboard.press("Enter");
-    await expect.poll(() => focused(page), { timeout: 10_000 }).toBe("Rename");
+    await expect.poll(() => focused(page)).toBe("Rename");
     await page.keyboard.press("Enter");
-    await expect.poll(() => focused(page), { timeout: 10_000 }).toBe("New title");
+    await expect.poll(() => focused(page)).toBe("New title");
     await page.keyboard.type("Sums");
     await page.keyboard.press("Enter");
-    await expect.poll(() => focused(page), { timeout: 10_000 }).toBe("Menu of Sums");
+    await expect.poll(() => focused(page)).toBe("Menu of Sums");
     expect((await service.direct.getSession(id)).title).toBe("Sums");
 
     // A dialog takes the focus, Escape gives it back.
@@ -129,14 +130,14 @@ describe.skipIf(isLeftOut)("the console by keyboard alone", { timeout: 90_000 },
     }
     await page.keyboard.press("Escape");
     await expectGone(settings);
-    await expect.poll(() => focused(page), { timeout: 10_000 }).toMatch(/^Settings/);
+    await expect.poll(() => focused(page)).toMatch(/^Settings/);
 
     await tabTo(page, "Search conversations", "Shift+Tab");
     await page.keyboard.type("sum");
     await expectSeen(page.getByText("1 conversation", { exact: true }));
     await tabTo(page, "Menu of Sums");
     await page.keyboard.press("Enter");
-    await expect.poll(() => focused(page), { timeout: 10_000 }).toBe("Rename");
+    await expect.poll(() => focused(page)).toBe("Rename");
     await page.keyboard.press("End");
     await page.keyboard.press("Enter");
     await expectSeen(page.getByRole("dialog", { name: "Delete this conversation?" }));

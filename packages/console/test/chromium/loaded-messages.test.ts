@@ -12,7 +12,6 @@ const FOUND = "Where is the bridge?";
 const FOUND_ANSWER = "Over the river.";
 /** Maximum items in a request. */
 const PORTION = 20;
-const PATIENCE = { timeout: 20_000 };
 const isLeftOut = await isWithoutChromium();
 
 let service: ConsoleService;
@@ -20,7 +19,7 @@ let id: string;
 
 beforeAll(async () => {
   if (!isLeftOut) await prepareConsole();
-}, 120_000);
+});
 
 /** Creates a conversation through the OpenAI API, which accepts many messages at once. */
 async function addConversation(): Promise<string> {
@@ -48,7 +47,7 @@ async function addConversation(): Promise<string> {
   return session;
 }
 
-describe.skipIf(isLeftOut)("a conversation of 400 messages", { timeout: 90_000 }, () => {
+describe.skipIf(isLeftOut)("a conversation of 400 messages", () => {
   beforeEach(async () => {
     service = await serveConsole();
     id = await addConversation();
@@ -87,7 +86,7 @@ describe.skipIf(isLeftOut)("a conversation of 400 messages", { timeout: 90_000 }
   /** Clicks without scrolling to the button: scrolling would also show earlier messages. */
   const press = (page: Page): Promise<void> => earlier(page).dispatchEvent("click");
   const shown = async (page: Page, count: number): Promise<void> => {
-    await expect.poll(() => page.getByRole("article").count(), PATIENCE).toBe(count);
+    await expect.poll(() => page.getByRole("article").count()).toBe(count);
   };
   const frames = (page: Page): Promise<void> =>
     page.evaluate(
@@ -102,7 +101,7 @@ describe.skipIf(isLeftOut)("a conversation of 400 messages", { timeout: 90_000 }
         await frames(page);
         await frames(page);
         return (await place()) - before;
-      }, PATIENCE)
+      })
       .toBe(0);
   };
   const topOf = (page: Page, turn: number): Promise<number> =>
@@ -158,7 +157,7 @@ describe.skipIf(isLeftOut)("a conversation of 400 messages", { timeout: 90_000 }
       await frames(page);
       return await page.getByRole("article").count();
     };
-    await expect.poll(more, PATIENCE).toBe(2 * TURNS);
+    await expect.poll(more).toBe(2 * TURNS);
     await expectGone(earlier(page));
     await question(page, 0).hover();
     await said(page).first().getByRole("button", { name: "Edit message" }).click();
@@ -173,13 +172,13 @@ describe.skipIf(isLeftOut)("a conversation of 400 messages", { timeout: 90_000 }
   it("opens at a message that is not loaded, and returns to the newest", async () => {
     const page = await openFound("bridge", FOUND);
     const message = said(page).filter({ hasText: FOUND });
-    await expect.poll(() => message.evaluate((one) => one === document.activeElement), PATIENCE).toBe(true);
+    await expect.poll(() => message.evaluate((one) => one === document.activeElement)).toBe(true);
     const isInView = () =>
       message.evaluate((element) => {
         const { top, bottom } = element.getBoundingClientRect();
         return top >= 0 && bottom <= window.innerHeight;
       });
-    await expect.poll(isInView, PATIENCE).toBe(true);
+    await expect.poll(isInView).toBe(true);
     // Some later messages are not rendered.
     await shown(page, 100);
     const again = page.getByRole("button", { name: "Answer again" });
@@ -191,7 +190,7 @@ describe.skipIf(isLeftOut)("a conversation of 400 messages", { timeout: 90_000 }
     await page.getByRole("button", { name: "Go to the newest message" }).click();
     await shown(page, 50);
     await expectSeen(question(page, TURNS - 1));
-    await expect.poll(() => again.count(), PATIENCE).toBe(1);
+    await expect.poll(() => again.count()).toBe(1);
     await expect
       .poll(() =>
         question(page, TURNS - 1).evaluate(
@@ -210,7 +209,7 @@ describe.skipIf(isLeftOut)("a conversation of 400 messages", { timeout: 90_000 }
     expect(await later.innerText()).toBe("Show later messages (295)");
     await service.direct.sendMessage(id, "More.");
     const call = await service.model.next();
-    await expect.poll(() => later.innerText(), PATIENCE).toBe("Show later messages (296)");
+    await expect.poll(() => later.innerText()).toBe("Show later messages (296)");
     await frames(page);
     await shown(page, 100);
     await page.getByRole("button", { name: "Go to the newest message" }).click();

@@ -19,7 +19,6 @@ import { prepareConsole, serveConsole, type ConsoleService } from "./console-ser
 
 const ID = "3d0c9a52-6f1b-4e0e-9d55-7c1f0a64b8e1";
 const TURNS = 60;
-const PATIENCE = { timeout: 20_000 };
 const isLeftOut = await isWithoutChromium();
 
 let service: ConsoleService;
@@ -33,18 +32,20 @@ beforeAll(async () => {
     (await service.model.next()).say(`Answer ${turn}.`).finish();
     await answered;
   }
-}, 120_000);
+});
 afterAll(async () => {
   if (!isLeftOut) await service.stop();
 });
 
-describe.skipIf(isLeftOut)("a long conversation", { timeout: 60_000 }, () => {
+describe.skipIf(isLeftOut)("a long conversation", () => {
   const openPage = useChromium();
 
   async function open(): Promise<Page> {
     const { page } = await openPage(service.url);
     await openConsole(page, ID);
     await expectAnswer(page, `Answer ${TURNS - 1}.`);
+    // The page scrolls to the end after its first frame.
+    await expect.poll(() => page.getByRole("log").evaluate((box) => box.scrollTop)).toBeGreaterThan(300);
     return page;
   }
   const articles = (page: Page) => page.getByRole("article");
@@ -57,7 +58,7 @@ describe.skipIf(isLeftOut)("a long conversation", { timeout: 60_000 }, () => {
   const topOf = async (page: Page, text: string): Promise<number> =>
     (await said(page).getByText(text, { exact: true }).boundingBox())!.y;
   const shown = async (page: Page, count: number): Promise<void> => {
-    await expect.poll(() => articles(page).count(), PATIENCE).toBe(count);
+    await expect.poll(() => articles(page).count()).toBe(count);
   };
 
   it("starts with the newest messages, and keeps the reading position when earlier ones are inserted", async () => {
@@ -77,7 +78,7 @@ describe.skipIf(isLeftOut)("a long conversation", { timeout: 60_000 }, () => {
     await expectGone(earlier(page));
     // The focus moves on to the messages.
     await expect
-      .poll(() => page.evaluate(() => document.activeElement?.getAttribute("aria-label")), PATIENCE)
+      .poll(() => page.evaluate(() => document.activeElement?.getAttribute("aria-label")))
       .toBe("Messages");
     await page.keyboard.press("Home");
     await expectSeen(said(page).getByText("Question 0.", { exact: true }));
@@ -166,15 +167,13 @@ describe.skipIf(isLeftOut)("a long conversation", { timeout: 60_000 }, () => {
 
   async function expectInView(page: Page, text: string): Promise<void> {
     const line = answers(page).last().getByText(text, { exact: true });
-    await line.waitFor({ ...PATIENCE, state: "attached" });
+    await line.waitFor({ state: "attached" });
     await expect
-      .poll(
-        () =>
-          line.evaluate((element) => {
-            const view = element.closest("[role=log]")?.getBoundingClientRect();
-            return view !== undefined && element.getBoundingClientRect().bottom <= view.bottom;
-          }),
-        PATIENCE,
+      .poll(() =>
+        line.evaluate((element) => {
+          const view = element.closest("[role=log]")?.getBoundingClientRect();
+          return view !== undefined && element.getBoundingClientRect().bottom <= view.bottom;
+        }),
       )
       .toBe(true);
   }

@@ -12,7 +12,7 @@ const NARROW = { width: 320, height: 700 };
 const VIEWS = ["overview", "sessions", "apps", "keys", "usage", "latency", "feedback", "audit"] as const;
 const isLeftOut = await isWithoutChromium();
 
-describe.skipIf(isLeftOut)("the operators' area with something of everything", { timeout: 120_000 }, () => {
+describe.skipIf(isLeftOut)("the operators' area with something of everything", () => {
   const operator = useOperator();
   const { open } = operator;
 

@@ -12,7 +12,7 @@ import { useOperator } from "./use-operator.ts";
 
 const isLeftOut = await isWithoutChromium();
 
-describe.skipIf(isLeftOut)("an operator with a key of their own", { timeout: 60_000 }, () => {
+describe.skipIf(isLeftOut)("an operator with a key of their own", () => {
   const operator = useOperator();
 
   /** Opens the area with a key called Ada. */

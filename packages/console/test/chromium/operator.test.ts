@@ -15,7 +15,7 @@ import { enterKey, useOperator } from "./use-operator.ts";
 
 const isLeftOut = await isWithoutChromium();
 
-describe.skipIf(isLeftOut)("the operators' area", { timeout: 60_000 }, () => {
+describe.skipIf(isLeftOut)("the operators' area", () => {
   const operator = useOperator();
   const { open, openPage } = operator;
 

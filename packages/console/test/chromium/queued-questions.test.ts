@@ -13,7 +13,7 @@ const isLeftOut = await isWithoutChromium();
 
 const service = useConsoleService();
 
-describe.skipIf(isLeftOut)("queued messages", { timeout: 60_000 }, () => {
+describe.skipIf(isLeftOut)("queued messages", () => {
   const openPage = useChromium();
 
   it.each([

@@ -20,7 +20,7 @@ import { useSharedConsole } from "./use-shared-console.ts";
 
 const editor = (page: Page) => page.getByRole("textbox", { name: "Edited message" });
 
-describe.skipIf(await isWithoutChromium())("the console", { timeout: 60_000 }, () => {
+describe.skipIf(await isWithoutChromium())("the console", () => {
   const kept = useSharedConsole();
   const { newChat } = kept;
 

@@ -6,7 +6,7 @@ import { isWithoutChromium } from "../../../../test/browser/chromium.ts";
 import { expectAnswer, expectSeen, say } from "./console-page.ts";
 import { useSharedConsole } from "./use-shared-console.ts";
 
-describe.skipIf(await isWithoutChromium())("answers in the console", { timeout: 60_000 }, () => {
+describe.skipIf(await isWithoutChromium())("answers in the console", () => {
   const kept = useSharedConsole();
 
   it("show formulas and highlighted code, whose renderers load from the service", async () => {

@@ -117,7 +117,7 @@ beforeAll(async () => {
   await restingConversation(service, TEA);
   await askingConversation(service, ORDER);
   await streamingConversation(service, TOKYO);
-}, 120_000);
+});
 afterAll(async () => {
   await service?.stop();
   if (example !== undefined) await rm(example, { recursive: true, force: true });
@@ -183,7 +183,7 @@ function sizeOf(png: Buffer): readonly [number, number] {
   return [png.readUInt32BE(16), png.readUInt32BE(20)];
 }
 
-describe.skipIf(isLeftOut)("the screenshots of the documentation", { timeout: 60_000 }, () => {
+describe.skipIf(isLeftOut)("the screenshots of the documentation", () => {
   const openPage = useChromium();
 
   it.each(Object.keys(PICTURES))("%s is up to date", async (name) => {

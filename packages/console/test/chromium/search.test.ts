@@ -13,9 +13,9 @@ let stop: () => Promise<void>;
 
 beforeAll(async () => {
   if (!isLeftOut) await prepareConsole();
-}, 120_000);
+});
 
-describe.skipIf(isLeftOut)("search", { timeout: 90_000 }, () => {
+describe.skipIf(isLeftOut)("search", () => {
   afterEach(() => stop());
   const openPage = useChromium();
 

@@ -20,7 +20,7 @@ import { useConsoleService } from "./use-console-service.ts";
 const isLeftOut = await isWithoutChromium();
 const service = useConsoleService();
 
-describe.skipIf(isLeftOut)("a message while the assistant works", { timeout: 60_000 }, () => {
+describe.skipIf(isLeftOut)("a message while the assistant works", () => {
   const openPage = useChromium();
 
   it.each([

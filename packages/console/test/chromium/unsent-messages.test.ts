@@ -59,7 +59,7 @@ async function expectWritten(page: Page, text: string): Promise<void> {
   await expect.poll(() => composer(page).inputValue()).toBe(text);
 }
 
-describe.skipIf(isLeftOut)("an unsent message", { timeout: 60_000 }, () => {
+describe.skipIf(isLeftOut)("an unsent message", () => {
   it("is reported after the user has left the conversation, and becomes its draft", async () => {
     const page = await openTalk();
     const sending = await holdSending(page);
@@ -254,88 +254,82 @@ describe.skipIf(isLeftOut)("an unsent message", { timeout: 60_000 }, () => {
   }
 });
 
-describe.skipIf(isLeftOut)(
-  "a message without an answer when the page is reloaded",
-  { timeout: 60_000 },
-  () => {
-    it("is stored once if the service had received it", async () => {
+describe.skipIf(isLeftOut)("a message without an answer when the page is reloaded", () => {
+  it("is stored once if the service had received it", async () => {
+    const { page } = await kept.loadAnew();
+    await begin(page);
+    kept.service.proxy.plan = ({ path }) => (path === "/api/chat" ? "swallow" : null);
+    await say(page, "Once");
+    const answer = await kept.service.model.next();
+    kept.service.proxy.plan = () => null;
+    await page.reload();
+    answer.say("Two.").finish();
+    await expectAnswer(page, /^Two\./);
+    await expectArrived(page, 4);
+    await expectOnce(page);
+    expect(new Set(keys().slice(1)).size).toBe(1);
+  });
+
+  it("is stored once in the conversation that it started, which the page then shows", async () => {
+    const { page } = await kept.loadAnew();
+    kept.service.proxy.plan = ({ path }) => (path === "/api/chat" ? "swallow" : null);
+    await say(page, "Once");
+    const answer = await kept.service.model.next();
+    kept.service.proxy.plan = () => null;
+    await page.reload();
+    await sessionOf(page);
+    answer.say("Two.").finish();
+    await expectAnswer(page, /^Two\./);
+    await expectArrived(page, 2);
+    await expectOnce(page);
+    await expectSeen(threads(page).getByRole("link", { name: "Once" }));
+    expect(keys()).toHaveLength(2);
+    expect(new Set(keys()).size).toBe(1);
+  });
+
+  it.each([true, false])(
+    "is sent once if it never reached the service (first of its conversation: %s)",
+    async (isFirst) => {
       const { page } = await kept.loadAnew();
-      await begin(page);
-      kept.service.proxy.plan = ({ path }) => (path === "/api/chat" ? "swallow" : null);
+      if (!isFirst) await begin(page);
+      const { lost } = await loseFirst(page);
       await say(page, "Once");
-      const answer = await kept.service.model.next();
-      kept.service.proxy.plan = () => null;
+      await lost;
       await page.reload();
-      answer.say("Two.").finish();
+      (await kept.service.model.next()).say("Two.").finish();
       await expectAnswer(page, /^Two\./);
-      await expectArrived(page, 4);
+      await expectArrived(page, isFirst ? 2 : 4);
       await expectOnce(page);
-      expect(new Set(keys().slice(1)).size).toBe(1);
-    });
-
-    it("is stored once in the conversation that it started, which the page then shows", async () => {
-      const { page } = await kept.loadAnew();
-      kept.service.proxy.plan = ({ path }) => (path === "/api/chat" ? "swallow" : null);
-      await say(page, "Once");
-      const answer = await kept.service.model.next();
-      kept.service.proxy.plan = () => null;
       await page.reload();
-      await sessionOf(page);
-      answer.say("Two.").finish();
-      await expectAnswer(page, /^Two\./);
-      await expectArrived(page, 2);
+      await expectArrived(page, isFirst ? 2 : 4);
       await expectOnce(page);
-      await expectSeen(threads(page).getByRole("link", { name: "Once" }));
-      expect(keys()).toHaveLength(2);
-      expect(new Set(keys()).size).toBe(1);
-    });
+    },
+  );
 
-    it.each([true, false])(
-      "is sent once if it never reached the service (first of its conversation: %s)",
-      async (isFirst) => {
-        const { page } = await kept.loadAnew();
-        if (!isFirst) await begin(page);
-        const { lost } = await loseFirst(page);
-        await say(page, "Once");
-        await lost;
-        await page.reload();
-        (await kept.service.model.next()).say("Two.").finish();
-        await expectAnswer(page, /^Two\./);
-        await expectArrived(page, isFirst ? 2 : 4);
-        await expectOnce(page);
-        await page.reload();
-        await expectArrived(page, isFirst ? 2 : 4);
-        await expectOnce(page);
-      },
-    );
+  /** Sends a message and waits for its answer. */
+  async function begin(page: Page): Promise<void> {
+    await say(page, "First");
+    (await kept.service.model.next()).say("One.").finish();
+    await expectAnswer(page, /^One\./);
+    await expectRest(page);
+  }
 
-    /** Sends a message and waits for its answer. */
-    async function begin(page: Page): Promise<void> {
-      await say(page, "First");
-      (await kept.service.model.next()).say("One.").finish();
-      await expectAnswer(page, /^One\./);
-      await expectRest(page);
-    }
+  /** Waits until nothing is in flight and page and service have this many messages. */
+  async function expectArrived(page: Page, messages: number): Promise<void> {
+    const id = await sessionOf(page);
+    await expect.poll(() => page.evaluate(() => sessionStorage.getItem("colloquy.leaving"))).toBe(null);
+    await expect.poll(async () => (await kept.service.direct.getState(id)).messages.length).toBe(messages);
+    await expectSeen(said(page).filter({ hasText: "Once" }));
+  }
 
-    /** Waits until nothing is in flight and page and service have this many messages. */
-    async function expectArrived(page: Page, messages: number): Promise<void> {
-      const id = await sessionOf(page);
-      await expect.poll(() => page.evaluate(() => sessionStorage.getItem("colloquy.leaving"))).toBe(null);
-      await expect.poll(async () => (await kept.service.direct.getState(id)).messages.length).toBe(messages);
-      await expectSeen(said(page).filter({ hasText: "Once" }));
-    }
+  async function expectOnce(page: Page): Promise<void> {
+    expect(await said(page).filter({ hasText: "Once" }).count()).toBe(1);
+    expect(await composer(page).inputValue()).toBe("");
+    expect(await page.getByRole("alert").count()).toBe(0);
+  }
 
-    async function expectOnce(page: Page): Promise<void> {
-      expect(await said(page).filter({ hasText: "Once" }).count()).toBe(1);
-      expect(await composer(page).inputValue()).toBe("");
-      expect(await page.getByRole("alert").count()).toBe(0);
-    }
-
-    /** Returns the idempotency keys of received messages. */
-    function keys(): unknown[] {
-      return kept.service.proxy.heads
-        .map((head) => head["idempotency-key"])
-        .filter((key) => key !== undefined);
-    }
-  },
-);
+  /** Returns the idempotency keys of received messages. */
+  function keys(): unknown[] {
+    return kept.service.proxy.heads.map((head) => head["idempotency-key"]).filter((key) => key !== undefined);
+  }
+});

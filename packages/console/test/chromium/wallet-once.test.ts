@@ -24,7 +24,7 @@ function wallet(send: () => unknown): WalletAnswer {
 const sendings = (calls: readonly WalletCall[]) =>
   calls.filter(({ method }) => method === "eth_sendTransaction").length;
 
-describe.skipIf(isLeftOut)("a transaction sent with the wallet", { timeout: 60_000 }, () => {
+describe.skipIf(isLeftOut)("a transaction sent with the wallet", () => {
   const changing = new ChangingWallet();
   const kept = useSharedConsole((context) => changing.give(context));
   const card = (page: Page) => page.getByRole("group", { name: "The assistant asks" });

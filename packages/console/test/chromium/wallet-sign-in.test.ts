@@ -14,7 +14,7 @@ const isLeftOut = await isWithoutChromium();
 const DAY_MS = 24 * 60 * 60_000;
 const DECLINED = { code: 4001, message: "User rejected the request." };
 
-describe.skipIf(isLeftOut)("the browser's wallet", { timeout: 60_000 }, () => {
+describe.skipIf(isLeftOut)("the browser's wallet", () => {
   const open = useChromium();
   let proved: ConsoleService;
   let claimed: ConsoleService;
@@ -22,7 +22,7 @@ describe.skipIf(isLeftOut)("the browser's wallet", { timeout: 60_000 }, () => {
     await prepareConsole();
     proved = await serveConsole({ wallets: "proved" });
     claimed = await serveConsole();
-  }, 120_000);
+  });
   afterAll(() => Promise.all([proved?.stop(), claimed?.stop()]));
 
   async function withWallet(service: ConsoleService, { declines = false, clockOffMs = 0 } = {}) {

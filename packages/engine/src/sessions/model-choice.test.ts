@@ -31,6 +31,8 @@ describe("setting the model", () => {
     await service.evict();
     expect((await service.snapshot(id)).model).toBe("demo/assistant");
     await service.say(id, "hello");
+    await service.pass(60_000);
+    expect((await service.snapshot(id)).messages[1]?.status).toBe("complete");
     expect(service.model.waitingCalls).toBe(0);
     expect((await service.snapshot(id)).model).toBe("demo/assistant");
   });

@@ -212,7 +212,7 @@ describe("recorded use", () => {
     async (minutes) => {
       await service.close();
       service = await ofSeveral(minutes * MINUTE);
-      await service.say(id, "hello");
+      await talk();
       calls = [];
       for (let minute = 0; minute < 11; minute += 1) {
         await service.clock.advance(MINUTE);

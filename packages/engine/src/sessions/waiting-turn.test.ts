@@ -36,7 +36,7 @@ describe("a turn that waits for a person", () => {
     await turn.service.say(other, "hello");
     (await turn.service.model.next()).say("Hi").finish();
     await until(async () => !(await turn.service.snapshot(other)).is_processing);
-    expect(await turn.service.store.turns.renew("anybody", [1, 2, 3, 4], 10_000)).toEqual({
+    expect(await turn.service.store.turns.renew(turn.service.owner, [1, 2, 3, 4], 10_000)).toEqual({
       renewed: [],
       busy: [],
     });
@@ -159,7 +159,8 @@ describe("a turn that waits for a person", () => {
     expect(await turn.service.actions.list(turn.id, ANONYMOUS, null)).toMatchObject([
       { status: "cancelled" },
     ]);
-    await turn.service.pass(11 * MINUTE);
+    await turn.service.clock.advance(11 * MINUTE);
+    await turn.service.pass(1_000);
     expect(turn.charged).toEqual([]);
     expect(await turn.snapshot()).toEqual(sealed);
   });
@@ -178,7 +179,8 @@ describe("a turn that waits for a person", () => {
     await expect(
       turn.service.actions.decide(turn.id, action!.id, { decision: "approve", result: null }, null),
     ).rejects.toMatchObject({ status: 404, code: "action_not_found" });
-    await turn.service.pass(11 * MINUTE);
+    await turn.service.clock.advance(11 * MINUTE);
+    await turn.service.pass(1_000);
     expect(turn.service.model.waitingCalls).toBe(0);
   });
 

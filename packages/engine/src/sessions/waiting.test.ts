@@ -109,7 +109,7 @@ describe("a rejected request", () => {
   });
 });
 
-describe("an interrupt of a turn whose session was evicted", () => {
+describe("an interrupt of a turn that has run for minutes", () => {
   it("keeps the latest text, checkpointed or not", async () => {
     await service.say(id, "hello");
     const call = await service.model.next();

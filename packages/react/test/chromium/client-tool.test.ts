@@ -30,7 +30,7 @@ const CONFIG = {
     quick: tool,
     once: tool,
     repeatable: { ...tool, repeatable: true },
-    short: { ...tool, timeoutMs: 1_000 },
+    short: { ...tool, timeoutMs: 10_000 },
   },
 };
 /** Starts a service with its clock one claim ahead, so that earlier claims have lapsed. */
@@ -57,7 +57,7 @@ beforeAll(async () => {
     const type = path === "/" ? "text/html; charset=utf-8" : "text/javascript";
     return body === undefined ? null : { status: 200, headers: { "content-type": type }, body };
   };
-}, 120_000);
+});
 afterEach(() => proxy?.cut());
 afterAll(async () => {
   await proxy?.stop();
@@ -92,7 +92,7 @@ const answerAsModel: ProviderServer["answer"] = (response, { body }) => {
   response.end("data: [DONE]\n\n");
 };
 
-describe.skipIf(isLeftOut)("a client tool in Chromium", { timeout: 120_000 }, () => {
+describe.skipIf(isLeftOut)("a client tool in Chromium", () => {
   const openPage = useChromium();
 
   /** Opens a tab that shows the conversation. */
@@ -181,7 +181,8 @@ describe.skipIf(isLeftOut)("a client tool in Chromium", { timeout: 120_000 }, ()
     await page.reload();
     await program.run({ NODE_OPTIONS: LATER });
     proxy.target = program.url;
-    await expect.poll(() => started(page)).toEqual([{ call: 1 }]);
+    // Retries of the page are up to 30 s apart.
+    await expect.poll(() => started(page), { timeout: 60_000 }).toEqual([{ call: 1 }]);
     await finish(page, "again");
     expect(await answerIn(id)).toBe("outcome unknown | again");
     expect(await started(page)).toHaveLength(1);

@@ -39,7 +39,7 @@ beforeAll(async () => {
   program = await Program.start(CONFIG);
   balancer = await RoundRobin.start();
   balancer.targets = [Number(new URL(program.url).port)];
-}, 120_000);
+});
 afterAll(async () => {
   if (isLeftOut) return;
   await balancer.stop();
@@ -47,7 +47,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-describe.skipIf(isLeftOut)("useChat with DefaultChatTransport", { timeout: 90_000 }, () => {
+describe.skipIf(isLeftOut)("useChat with DefaultChatTransport", () => {
   const openPage = useChromium();
   const direct = (): Client => createClient({ baseUrl: program.url });
 
@@ -172,17 +172,19 @@ describe.skipIf(isLeftOut)("useChat with DefaultChatTransport", { timeout: 90_00
   it("continues an answer when the service was killed and restarted", async () => {
     const { page, expectTrouble } = await open();
     expectTrouble(UNANSWERED);
-    await say(page, "count to 60");
+    await say(page, "count to 200");
     await see(page, /\b25\b/);
     await program.stop("SIGKILL");
     await page.getByRole("alert").waitFor();
     await program.run();
     balancer.targets = [Number(new URL(program.url).port)];
-    await see(page, /\b60\b/);
+    await see(page, /\b200\b/);
     await rest(page);
     const { messages } = await stateOf(page);
     const shown = await log(page).locator("article.assistant p").allTextContents();
     expect(shown.join("\n\n")).toBe(messages[1]?.content);
-    expect(messages[1]?.content.match(/\d+/g)).toEqual(Array.from({ length: 60 }, (_, at) => String(at + 1)));
+    expect(messages[1]?.content.match(/\d+/g)).toEqual(
+      Array.from({ length: 200 }, (_, at) => String(at + 1)),
+    );
   });
 });

@@ -179,5 +179,5 @@ describe.skipIf(await isWithoutPostgres())("secrets rotate-master on PostgreSQL"
     } finally {
       await server.stop();
     }
-  }, 60_000);
+  });
 });

@@ -132,9 +132,9 @@ describe("X-Request-Id", () => {
       const { user, system } = process.cpuUsage(before);
       return user + system;
     };
-    await costOf({});
-    const plain = await costOf({});
-    expect(await costOf({ "x-request-id": randomUUID() })).toBeLessThan(5 * plain);
+    const least = async (headers: Readonly<Record<string, string>>): Promise<number> =>
+      Math.min(await costOf(headers), await costOf(headers), await costOf(headers));
+    expect(await least({ "x-request-id": randomUUID() })).toBeLessThan(5 * (await least({})));
   });
 
   it("differs from request to request", async () => {

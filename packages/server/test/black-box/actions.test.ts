@@ -174,10 +174,11 @@ describe("an undecided action", () => {
 
   it("expires as denied, and answers a late decision with 410", async () => {
     const session = newSession();
-    const { pending_actions } = await waiting(url(), session);
+    await chat(url(), session, "what is 12 * 7?");
+    await expect.poll(async () => (await list(url(), session))[0]?.status).toBe("expired");
+    const { id } = (await list(url(), session))[0]!;
     const done = await whenIdle(url(), session);
     expect(done.messages[1]?.tool_results).toMatchObject([{ is_error: true }]);
-    const { id } = pending_actions[0]!;
     expectProblem(await decide(url(), session, id, { decision: "approve" }), 410, "action_expired");
     expect(await list(url(), session)).toMatchObject([{ id, status: "expired" }]);
   });

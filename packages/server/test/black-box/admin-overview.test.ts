@@ -22,7 +22,7 @@ describe("GET /api/admin/overview", () => {
   it("counts running turns and turns waiting for a person, in all processes", async () => {
     const { admin, ask, say } = service();
     await ask();
-    const running = await say("count to 200");
+    const running = await say("count to 10000");
     const { everywhere } = (await admin("GET", "overview")).as(AdminOverview);
     expect(everywhere).toMatchObject({
       running_turns: 1,

@@ -57,7 +57,7 @@ export function useAdminService(): () => AdminService {
       const answer = await admin("GET", `sessions/${session}`);
       return (answer.json() as AdminSessionDetail).session.status;
     };
-    await expect.poll(status, { timeout: 10_000 }).toBe("waiting");
+    await expect.poll(status).toBe("waiting");
     return session;
   };
   return () => ({ url: url(), admin, keyFor, say, ask });

@@ -19,7 +19,7 @@ describe("GET /api/admin/sessions", () => {
     const failed = await say("hello", "failing", 20);
     const waiting = await ask();
     const idle = await say("hello", "default", 20);
-    const running = await say("count to 200");
+    const running = await say("count to 10000");
     expect(idsIn(await list())).toEqual([running, idle, waiting, failed]);
     for (const [status, id] of Object.entries({ failed, waiting, idle, processing: running })) {
       const { sessions } = await list(`?status=${status}`);
@@ -97,7 +97,7 @@ describe("GET /api/admin/sessions/{id}/messages", () => {
 describe("POST /api/admin/sessions/{id}/interrupt", () => {
   it("stops a running turn, and leaves an idle session unchanged", async () => {
     const { admin, say } = service();
-    const session = await say("count to 200");
+    const session = await say("count to 10000");
     for (let time = 0; time < 2; time += 1) {
       const answer = (await admin("POST", `sessions/${session}/interrupt`)).as(AdminSession);
       expect(answer).toMatchObject({ status: "idle", turn: { state: "interrupted", owner: null } });
@@ -108,7 +108,7 @@ describe("POST /api/admin/sessions/{id}/interrupt", () => {
 describe("DELETE /api/admin/sessions/{id}", () => {
   it("deletes the session, of whatever App, with its running or waiting turn", async () => {
     const { url, admin, ask, say } = service();
-    for (const session of [await say("count to 200"), await ask()]) {
+    for (const session of [await say("count to 10000"), await ask()]) {
       const answer = await admin("DELETE", `sessions/${session}`);
       expect(answer.json()).toEqual({ session_id: session, deleted: true });
       expectProblem(await admin("DELETE", `sessions/${session}`), 404);

@@ -93,12 +93,14 @@ describe("POST /api/ai-sdk/chat with a message", () => {
 
   it("streams text while it is written, and stops nothing when the client leaves", async () => {
     const session = newSession();
-    const stream = await openChat(url(), bodyOf(session, [userMessage("count to 8")]));
+    const stream = await openChat(url(), bodyOf(session, [userMessage("count to 500")]));
     await stream.until(({ type }) => type === "text-delta");
     expect((await state(url(), session)).is_processing).toBe(true);
     stream.leave();
-    const done = await whenIdle(url(), session);
-    expect(done.messages[1]).toMatchObject({ status: "complete", content: expect.stringContaining("8") });
+    const length = async () => (await state(url(), session)).messages[1]?.content.length ?? 0;
+    const before = await length();
+    await expect.poll(length).toBeGreaterThan(before + 20);
+    await send(url(), "POST", "/api/interrupt", { session });
   });
 
   it("streams calls with their input and output", async () => {

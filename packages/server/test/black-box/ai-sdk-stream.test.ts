@@ -11,7 +11,7 @@ const url = useService();
 describe("GET /api/ai-sdk/chat/{id}/stream", () => {
   it("replays the answer in progress from its start, and continues it", async () => {
     const session = newSession();
-    const first = await openChat(url(), bodyOf(session, [userMessage("count to 10")]));
+    const first = await openChat(url(), bodyOf(session, [userMessage("count to 100")]));
     await first.until((chunk) => chunk.type === "text-delta" && chunk.delta.includes("3"));
     const second = await resume(url(), session.toUpperCase());
     await Promise.all([first.ended, second?.ended]);
@@ -37,8 +37,7 @@ describe("GET /api/ai-sdk/chat/{id}/stream", () => {
     const running = await openChat(url(), bodyOf(session, [first]));
     const waiting = await openChat(url(), bodyOf(session, [second]));
     await running.ended;
-    const replay = await resume(url(), session);
-    await Promise.all([waiting.ended, replay?.ended]);
+    await waiting.ended;
     expect(textOf(await waiting.message())).toContain("4");
   });
 

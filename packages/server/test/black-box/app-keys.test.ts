@@ -58,9 +58,11 @@ describe("a key created while the server runs", () => {
     const { id = "", key = "" } = await keys("create", "--app", "defi");
     const session = newSession();
     expectSnapshot(await chat(key, session), session);
-    const stream = fetch(`${program.url}/api/updates`, {
+    const stream = await fetch(`${program.url}/api/updates`, {
       headers: { accept: "text/event-stream", "x-session-id": session, "service-app-key": key },
-    }).then((answer) => answer.text());
+    });
+    expect(stream.status).toBe(200);
+    const text = stream.text();
     await keys("revoke", id);
     const call = { session, headers: { "SERVICE-APP-KEY": key } };
     // Wait until every node has noticed.
@@ -70,6 +72,6 @@ describe("a key created while the server runs", () => {
       if (refused === 0) expect(status).toBe(200);
     }
     expectProblem(await chat(key, session), 401, "app_key_invalid");
-    expect(await stream).toContain('"code":"app_key_invalid"');
+    expect(await text).toContain('"code":"app_key_invalid"');
   });
 });

@@ -17,8 +17,10 @@ export default defineConfig({
           description: "Calculates",
           inputSchema: z.object({ expression: z.string() }),
           execute: async (_input: unknown, { toolCallId }: { toolCallId: string }) => {
+            // Tests remove the file once they see the run.
+            const hangs = existsSync(nextToData("hang"));
             appendFileSync(nextToData("runs"), `${toolCallId}\n`);
-            if (existsSync(nextToData("hang"))) await new Promise(() => undefined);
+            if (hangs) await new Promise(() => undefined);
             return { result: 84 };
           },
         },

@@ -129,7 +129,7 @@ describe("an erasure", () => {
     await chat(asking, `use the tool calculator with {"expression":"1 + 1"}`);
     await ask("PATCH", `/api/sessions/${asking}`, asking, { json: { title: CANARY } });
     await chat(asking, `use the tool ask_user with {"question":"${CANARY}?"}`);
-    await chat(running, "count to 200", {}, 0);
+    await chat(running, "count to 10000", {}, 0);
     // Gives the user a pseudonym.
     await ask("GET", "/api/users/me/export?app=shop", asking);
 

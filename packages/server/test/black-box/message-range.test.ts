@@ -23,7 +23,9 @@ describe("messages=last:N", () => {
       await chat(url(), session, `what is ${turn} + 1?`);
       await whenIdle(url(), session);
     }
-    await vi.waitFor(async () => expect((await state(url(), session)).title).not.toBe("New Chat"));
+    await vi.waitFor(async () => expect((await state(url(), session)).title).not.toBe("New Chat"), {
+      timeout: 20_000,
+    });
     whole = await state(url(), session);
   });
 
@@ -132,7 +134,7 @@ describe("messages=last:N of a busy session", () => {
     const session = newSession();
     await chat(url(), session, "what is 1 + 1?");
     await whenIdle(url(), session);
-    await chat(url(), session, "count to 200");
+    await chat(url(), session, "count to 10000");
     // Nodes take turns, and each of them shows the answer once it has text.
     const isShown = async (): Promise<boolean> =>
       (await range(session, "messages=last:0")).messages.some(({ status }) => status === "streaming");

@@ -25,7 +25,7 @@ describe("an answer of the demo model in steps", () => {
     const session = newSession();
     await chat(program.url, session, "count to 60");
     const answer = async () => (await state(program.url, session)).messages[1]?.content ?? "";
-    await expect.poll(answer, { timeout: 20_000 }).toMatch(/\b2[3-9]\b/);
+    await expect.poll(answer).toMatch(/\b2[3-9]\b/);
     await program.stop("SIGKILL");
     await program.run();
     expect(await answer()).toMatch(new RegExp(`^${COUNTED[0]}`));

@@ -131,7 +131,7 @@ describe("the sign-in with a wallet", () => {
     ["siwe_domain_refused", { ...HERE, domain: "evil.example.com" }],
     ["siwe_domain_refused", { ...HERE, domain: "chat.example.com:8443" }],
     ["siwe_message_expired", { ...HERE, expirationTime: new Date(Date.now() - 1000) }],
-    ["siwe_message_expired", { ...HERE, notBefore: new Date(Date.now() + 60_000) }],
+    ["siwe_message_expired", { ...HERE, notBefore: new Date(Date.now() + 3_600_000) }],
   ] as const)("refuses a signed message with 401 %s: %j", async (code, changes) => {
     const answer = await wallets.signIn(newAccount(), {}, changes);
     expectProblem(answer, 401, code);

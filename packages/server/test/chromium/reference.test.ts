@@ -45,7 +45,7 @@ describe.skipIf(await isWithoutChromium())("the reference page", () => {
           .locator("code")
           .first()
           .innerText();
-        const status = await statusOf(example, operationId === "subscribe" ? 3 : 60);
+        const status = await statusOf(example, operationId === "subscribe" ? 10 : 60);
         expect([operationId, successes.includes(status)]).toEqual([operationId, true]);
       }
     });

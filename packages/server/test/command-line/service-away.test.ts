@@ -27,18 +27,18 @@ describe("a service that goes away", () => {
   it("continues an answer after the server was killed in the middle of it and restarted", async () => {
     const user = openTerminal(["chat"]);
     await user.shows(PROMPT);
-    user.enter("count to 60");
+    user.enter("count to 120");
     await user.shows("1 2 3 4 5 6 7 8 9 10 11 12 ");
     await program.stop("SIGKILL");
     await user.shows("(connection lost; reconnecting)");
     await program.run();
-    await user.shows(/\(reconnected\)[\s\S]*58 59 60\n>$/);
+    await user.shows(/\(reconnected\)[\s\S]*118 119 120\n>$/);
     // Nothing is printed twice except what the service itself repeated.
     expect(user.text.match(/(?<!\d)5 6 7 8(?!\d)/g)?.length).toBeLessThanOrEqual(
       user.text.includes("(the answer restarts)") ? 2 : 1,
     );
     user.enter("what did I say first?");
-    await user.shows('The first thing you said was: "count to 60"');
+    await user.shows('The first thing you said was: "count to 120"');
   });
 });
 

@@ -219,7 +219,7 @@ describe.skipIf(await isWithoutPostgres())("on PostgreSQL", () => {
       COLLOQUY_SECRET_KEY: randomBytes(32).toString("base64"),
     };
     service = await Service.start({ environment });
-  }, 120_000);
+  });
   afterAll(() => service.remove());
 
   it("deletes in the database beside a running server, which evicts the sessions without a request", async () => {

@@ -52,8 +52,6 @@ const GIVEN = {
   COLLOQUY_SECRET_KEY: randomBytes(32).toString("base64"),
 };
 
-const PATIENCE = { timeout: 20_000 };
-
 const withoutPostgres = await isWithoutPostgres();
 const withoutNats = await isWithout("nats-server");
 
@@ -195,14 +193,14 @@ describe("compose.yaml", async () => {
         });
         program = await Program.start(null, { ...environment, HOST: "0.0.0.0" });
         const url = `http://127.0.0.1:${new URL(program.url).port}`;
-        await expect.poll(async () => (await send(url, "GET", "/readyz")).status, PATIENCE).toBe(200);
+        await expect.poll(async () => (await send(url, "GET", "/readyz")).status).toBe(200);
         const session = newSession();
         await chat(url, session, "what is 6*7");
         expect((await whenIdle(url, session)).messages.at(-1)?.content).toContain("42");
         // Clients authenticated by NATS.
         const clients = async () =>
           await (await fetch(`http://127.0.0.1:${nats.monitor}/connz?auth=1`)).text();
-        await expect.poll(clients, PATIENCE).toContain('"authorized_user": "colloquy"');
+        await expect.poll(clients).toContain('"authorized_user": "colloquy"');
       } finally {
         await program?.remove();
         await server.stop();
@@ -264,7 +262,7 @@ async function askForPassword(server: PostgresServer): Promise<void> {
       () => false,
       () => true,
     );
-  await expect.poll(asks, PATIENCE).toBe(true);
+  await expect.poll(asks).toBe(true);
 }
 
 interface Nats {

@@ -11,7 +11,8 @@ import { ROOT } from "./dockerfile.ts";
 
 /** A label of histogram buckets. */
 const OF_HISTOGRAMS = ["le"];
-const url = useService();
+// A service of its own: others have usually ended turns.
+const url = useService({ apps: { default: {} } });
 
 it.skipIf(await isWithout("promtool"))("promtool finds no fault with /metrics", async () => {
   const { text } = await send(url(), "GET", "/metrics");

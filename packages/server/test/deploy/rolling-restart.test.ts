@@ -33,7 +33,7 @@ describe.skipIf(isLeftOut)("nodes restarted one after another behind nginx", () 
     await Promise.all(nodes.map(({ process }) => process.ready()));
     const [first, second, third] = ports.map((port) => `127.0.0.1:${port}`);
     nginx = await Nginx.start([first!, second!, third!]);
-  }, 120_000);
+  });
   afterAll(async () => {
     await nginx.stop();
     for (const { process } of nodes) await process.end("SIGKILL");

@@ -81,7 +81,7 @@ describe("the systemd unit", () => {
     // Exit codes that prevent restarts apply to the main process only: a failing ExecStartPre would restart
     // forever.
     expect(setting("ExecStartPre")).toEqual([]);
-  }, 60_000);
+  });
 
   it("creates its settings file as the guide does, whose commands read it as the service's user", async () => {
     const guide = await readFile(join(ROOT, "docs/guides/operating.md"), "utf8");

@@ -42,4 +42,4 @@ it("limits cached sessions to an eighth of the heap, and reads the others from t
     await endProcess(service);
     await rm(folder, { recursive: true });
   }
-}, 120_000);
+});

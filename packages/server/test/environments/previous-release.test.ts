@@ -54,7 +54,7 @@ async function chatInTurn(environment: Readonly<Record<string, string>>): Promis
 describe("the previous release", () => {
   it("works on this version's SQLite schema, and this version after it", async () => {
     expect(await chatInTurn({})).toEqual(IN_TURN);
-  }, 120_000);
+  });
 });
 
 describe.skipIf(await isWithoutPostgres())("the previous release on PostgreSQL", () => {
@@ -63,5 +63,5 @@ describe.skipIf(await isWithoutPostgres())("the previous release on PostgreSQL",
   it("works on this version's schema, and this version after it", async () => {
     const environment = { COLLOQUY_DATABASE_URL: postgres.url(await postgres.createDatabase()) };
     expect(await chatInTurn(environment)).toEqual(IN_TURN);
-  }, 120_000);
+  });
 });

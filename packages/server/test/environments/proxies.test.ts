@@ -126,7 +126,7 @@ describe("behind a proxy", () => {
     expect(proxy.authorizations).toEqual(
       new Set([`Basic ${Buffer.from("someone:p@ss").toString("base64")}`]),
     );
-  }, 60_000);
+  });
 
   it.each([
     [502, "the server's proxy refused the connection (status 502)"],
@@ -165,7 +165,7 @@ describe("behind a proxy", () => {
     );
     expect(said).toContain("Without a proxy: openapi pets.");
     expect(said).not.toMatch(/p%40ss|p@ss/);
-  }, 60_000);
+  });
 
   it("is refused at the start if its variable holds no URL of an HTTP proxy", async () => {
     environment["https_proxy"] = "socks5://127.0.0.1:1080";
@@ -173,7 +173,7 @@ describe("behind a proxy", () => {
     undo.push(() => endProcess(started));
     expect(await started.exited()).toEqual({ code: 2, signal: null });
     expect(started.errors()).toContain("https_proxy: must be the URL of an HTTP proxy");
-  }, 60_000);
+  });
 
   function respond({ headers: { host } }: IncomingMessage, response: Parameters<RequestListener>[1]): void {
     if (host === "pets.test") return void response.end(JSON.stringify(DOCUMENT));

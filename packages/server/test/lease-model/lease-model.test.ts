@@ -29,7 +29,7 @@ async function explorePlanted(planted: Replacement): Promise<Exploration> {
   return await exploreCode(await loadPlantedCode(SOURCES, MODULES, planted));
 }
 
-describe("the protocol of leases and epochs", { timeout: 180_000 }, () => {
+describe("the protocol of leases and epochs", () => {
   it("satisfies its properties in every order of steps, pauses, crashes and takeovers", async () => {
     const { states, broken, stuck } = await exploreSources();
     expect(broken).toBeNull();
@@ -44,7 +44,7 @@ describe("the protocol of leases and epochs", { timeout: 180_000 }, () => {
   });
 });
 
-describe("detects a planted fault:", { timeout: 180_000 }, () => {
+describe("detects a planted fault:", () => {
   it("writes without an epoch check", async () => {
     const { broken } = await explorePlanted({
       file: "core/commands/command.ts",

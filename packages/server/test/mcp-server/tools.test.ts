@@ -123,7 +123,7 @@ describe.each(REVISIONS)("a client of revision %s", (revision, options) => {
 
   it("gets a partial answer after wait_seconds, and waits for the rest with get_conversation", async () => {
     const client = await service().connect(options);
-    const starting = callTool(client, "start_conversation", { message: "hello", wait_seconds: 1 });
+    const starting = callTool(client, "start_conversation", { message: "hello", wait_seconds: 5 });
     const call = await service().model.next();
     call.say("Slow");
     const { answer, isError } = await starting;
@@ -220,7 +220,7 @@ describe.each(REVISIONS)("a client of revision %s", (revision, options) => {
     const { session_id } = (await started).answer;
     const search = (more: object) => callTool(client, "search", { query: "axolotl lak", ...more });
     await expect
-      .poll(async () => (await search({ session_id })).text, { timeout: 5_000 })
+      .poll(async () => (await search({ session_id })).text)
       .toContain("The **axolotl** is in the **lake**.");
     expect(await search({})).toMatchObject({ isError: true, text: expect.stringContaining("user_missing") });
     expect(await search({ session_id: randomUUID() })).toMatchObject({ isError: true });

@@ -44,8 +44,12 @@ const rawResponse =
 
 /** Sends a message and advances the clock past all retries. */
 async function chatUntilIdle(session: string, message: string, more: object = {}) {
+  const asked = service.provider.requests.length;
   await service.chat(session, message, undefined, more);
   let snapshot = await service.state(session);
+  // The first call imports the provider's package. Until its request, no time passes.
+  while (!IDLE(snapshot) && service.provider.requests.length === asked)
+    snapshot = await service.state(session);
   for (let tries = 0; !IDLE(snapshot) && tries < 100; tries += 1) {
     await service.pass(1_000);
     snapshot = await service.state(session);

@@ -3,6 +3,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { findInstalled } from "../../../../test/installed.ts";
 import type { JsonObject } from "@colloquy/engine/internal/core/json";
@@ -61,6 +62,9 @@ const SERVERS: Readonly<Record<string, RealServer>> = {
   },
 };
 
+/** Logged if a server lists its tools too late for the first turn. */
+const LATE = "a tool source fails: its tools are unavailable";
+
 const installed = Object.entries(SERVERS).flatMap(([name, server]) => {
   const file = findInstalled("programs", server.file);
   return file === null ? [] : [[name, { ...server, file }] as const];
@@ -80,8 +84,9 @@ describe.skipIf(installed.length === 0).each(installed)("%s", (name, server) => 
     const settings = stdioServer(process.execPath, command, environment);
     tools = mcpTools({ [name]: settings }, { clock: createSystemClock() });
     // A slow server may take longer to start than a turn waits.
-    while ((await tools.open()).definitions.some(({ name: tool }) => tool === `${name}_unavailable`));
-  }, 120_000);
+    while ((await tools.open()).definitions.some(({ name: tool }) => tool === `${name}_unavailable`))
+      await sleep(100);
+  });
   afterAll(async () => {
     await tools.toolset.close();
     await rm(directory, { recursive: true });
@@ -90,7 +95,9 @@ describe.skipIf(installed.length === 0).each(installed)("%s", (name, server) => 
   it("lists all its tools", async () => {
     expect((await tools.open()).definitions.length).toBeGreaterThanOrEqual(server.tools);
     expect(tools.toolset.sources("default")).toMatchObject([{ state: "working", problem: null }]);
-    expect(tools.logger.lines.filter(({ level }) => level === "warn")).toEqual([]);
+    expect(tools.logger.lines.filter(({ level, message }) => level === "warn" && message !== LATE)).toEqual(
+      [],
+    );
   });
 
   it.each(FAMILIES)("has tools that $rig accepts", async ({ rig, problems }) => {

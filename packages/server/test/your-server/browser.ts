@@ -13,7 +13,7 @@ export interface Call {
 }
 
 /** Returns a login cookie as the examples sign it. */
-export function signedLogin(user: string, expires = Date.now() + 60_000, secret = SESSION_SECRET): string {
+export function signedLogin(user: string, expires = Date.now() + 3_600_000, secret = SESSION_SECRET): string {
   const claim = `${Buffer.from(user).toString("base64url")}.${expires}`;
   return `login=${claim}.${createHmac("sha256", secret).update(claim).digest("base64url")}`;
 }

@@ -88,7 +88,7 @@ for (const example of ALL) {
 
       it("can log in as the README starts the server", async () => {
         expect(await logInAt({})).toEqual({ status: 204, text: "" });
-      }, 60_000);
+      });
 
       it("cannot log in to a server for users, which says what to replace", async () => {
         expect(await logInAt({ isProduction: true })).toEqual(refusal);
@@ -323,13 +323,12 @@ for (const example of ALL) {
       expect(headers.get("cache-control")).toBe("no-store, no-transform");
       expect(headers.get("x-accel-buffering")).toBe("no");
       expect(headers.get("content-encoding")).toBeNull();
-      expect((await ada.chat(session, "count to 40")).status).toBe(200);
+      expect((await ada.chat(session, "count to 1000")).status).toBe(200);
+      // A server that buffers would send nothing before the end, which never comes without an interrupt.
       await stream.until(isDelta);
-      const { event } = await stream.until(isAnswered);
-      expect(event).toMatchObject({ message: { content: expect.stringMatching(/^1 2 3[^]* 39 40$/) } });
-      // A buffering server would send all deltas at the end.
-      const deltas = stream.received.filter(({ event }) => isDelta(event));
-      expect(deltas.length).toBeGreaterThan(5);
+      const stopped = await ada.ask("POST", "/api/interrupt", { session });
+      expect(await stopped.json()).toMatchObject({ status: "interrupted" });
+      await stream.until(isAnswered);
       stream.leave();
     });
 
@@ -345,9 +344,10 @@ for (const example of ALL) {
         ada.follow(session, { "Last-Event-ID": "0" }),
       ]);
       const idsOf = async (stream: Stream) => {
-        await stream.until(isAnswered);
+        const { id: last } = await stream.until(isAnswered);
         stream.leave();
-        return stream.received.flatMap(({ id }) => (id === null ? [] : [id]));
+        const ids = stream.received.flatMap(({ id }) => (id === null ? [] : [id]));
+        return ids.slice(0, ids.indexOf(last!) + 1);
       };
       const all = await idsOf(whole);
       expect(all).toContain(id);

@@ -40,7 +40,7 @@ describe.skipIf(await isWithoutPostgres())("the audit of writes", () => {
   beforeAll(async () => {
     running = await makeAudited(false);
     ended = await makeAudited(true);
-  }, 120_000);
+  });
 
   async function makeAudited(isEnded: boolean): Promise<Audited> {
     const database = await server.createDatabase();

@@ -91,7 +91,7 @@ function justInside(build: (times: number) => string): string {
   return build(inside);
 }
 
-describe("the longest parsed text", { timeout: 120_000 }, () => {
+describe("the longest parsed text", () => {
   const reader = unified().use(remarkParse).use(remarkGfm).use(remarkRehype);
 
   it.each(GROWING)("parses without blocking the page: %s", (_what, build) => {

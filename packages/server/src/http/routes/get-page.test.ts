@@ -142,8 +142,11 @@ describe("the public page of an App", () => {
     expect((await page.of("shop")).sign_in?.provider).toBeNull();
     await issuer.resume();
     expect((await page.of("shop")).sign_in?.provider).toBeNull();
-    pass(30_000);
-    await expect.poll(async () => (await page.of("shop")).sign_in?.provider).not.toBeNull();
+    const provider = async () => {
+      pass(30_000);
+      return (await page.of("shop")).sign_in?.provider;
+    };
+    await expect.poll(provider).not.toBeNull();
     await issuer.stop();
     pass(10 * 60_000);
     expect((await page.of("shop")).sign_in?.provider).not.toBeNull();
