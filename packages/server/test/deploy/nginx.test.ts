@@ -3,10 +3,13 @@ import { createServer, type IncomingHttpHeaders, type RequestListener, type Serv
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { chat, expectProblem, expectSnapshot, newSession, send, state } from "../black-box/client.ts";
+import { bodyOf, userMessage } from "../black-box/ai-sdk-client.ts";
 import { EventReader } from "../black-box/event-reader.ts";
 import { Program } from "../black-box/server.ts";
 import { isWithout } from "../programs.ts";
 import { Nginx } from "./nginx.ts";
+
+const MIB = 1024 * 1024;
 
 describe.skipIf(await isWithout("nginx"))("nginx with the configuration of deploy/", () => {
   describe("in front of two nodes and an unreachable one", () => {
@@ -85,6 +88,23 @@ describe.skipIf(await isWithout("nginx"))("nginx with the configuration of deplo
         await send(nginx.url, "POST", "/api/chat", { session, json: { message: `${message}x` } }),
         413,
       );
+    });
+
+    it("accepts the largest file and long conversations, and refuses larger ones as nodes do", async () => {
+      const session = newSession();
+      const upload = (bytes: number) =>
+        send(nginx.url, "POST", "/api/files", {
+          session,
+          body: Buffer.alloc(bytes, "a"),
+          headers: { "Content-Type": "text/plain" },
+        });
+      // As many as there are nodes: one of them cannot be reached.
+      for (let count = 0; count < 3; count += 1) expect((await upload(20 * MIB)).status).toBe(200);
+      for (const bytes of [20 * MIB + 1, 30 * MIB]) expectProblem(await upload(bytes), 413, "file_too_large");
+      const earlier = Array.from({ length: 300 }, (_, index) => userMessage(`${index}${"a".repeat(10_000)}`));
+      const conversation = bodyOf(newSession(), [...earlier, userMessage("hello")]);
+      const answered = await send(nginx.url, "POST", "/api/ai-sdk/chat", { json: conversation });
+      expect(answered.status).toBe(200);
     });
 
     it("hides operators' endpoints from the public", async () => {

@@ -64,6 +64,8 @@ export class Nginx {
     child.once("exit", () => process.off("exit", end));
     const nginx = new Nginx(`http://127.0.0.1:${port}`, folder, child);
     await nginx.#listening(port);
+    // A body that it writes to a file fails: bodies have private messages and files.
+    for (const kind of TEMPORARY) await chmod(join(folder, kind), 0o500);
     leaveUnchecked(nginx.url);
     return nginx;
   }
