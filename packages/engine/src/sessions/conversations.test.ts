@@ -237,6 +237,26 @@ describe("an interrupt", () => {
       expect(lines((await service.snapshot(id)).messages)[1]).toBe("agent interrupted: One two");
     });
 
+    it("publishes no text of a turn that starts in the meantime", async () => {
+      await service.snapshot(id);
+      const { promise, resolve } = Promise.withResolvers<void>();
+      hold = () => promise;
+      const interrupted = service.conversations.interrupt(id, ANONYMOUS, null);
+      hold = undefined;
+      await service.say(id, "hello");
+      const call = await service.model.next();
+      call.say("One");
+      await service.clock.advance(300);
+      await until(() => checkpoints > 0);
+      expect(await textOf()).toBeUndefined();
+      resolve();
+      await interrupted;
+      expect(lines((await service.snapshot(id)).messages)).toEqual([
+        "user complete: hello",
+        "agent interrupted: One",
+      ]);
+    });
+
     it("publishes the whole text if an interrupt fails", async () => {
       const { call, say, reject } = await holdCommit();
       const interrupted = service.conversations.interrupt(id, ANONYMOUS, null);

@@ -67,13 +67,13 @@ type SnapshotRequest = Pick<ChatRequest, "sessionId" | "access" | "messages" | "
 
 const NEVER = new AbortController().signal;
 
-/** Text of a running turn. No more of it is published until `release` is called. */
+/** Text of a running turn, `null` for none. No more is published until `release` is called. */
 interface FrozenText {
   readonly streamed: PartialText | null;
   release(): void;
 }
 
-const NOT_STREAMING: FrozenText = { streamed: null, release: () => undefined };
+const NOT_FROZEN: FrozenText = { streamed: null, release: () => undefined };
 
 /**
  * Operations on one conversation. If `access` does not include the session, methods throw `OtherApp`, or
@@ -135,7 +135,7 @@ export class Conversations {
     let outcome: ChatOutcome | null = null;
     const interrupts = request.onBusy === "interrupt" || (request.replaces ?? null) !== null;
     // Only an interrupt needs the text, which may be long.
-    const { streamed, release } = interrupts ? this.#freezeText(request.sessionId) : NOT_STREAMING;
+    const { streamed, release } = interrupts ? this.#freezeText(request.sessionId) : NOT_FROZEN;
     try {
       const input = {
         ...chatInputOf(request, app, this.#options.limits),
@@ -290,16 +290,18 @@ export class Conversations {
   }
 
   /**
-   * Freezes the text of the session's turn in this process, and returns it with its uncommitted part. Returns
-   * `NOT_STREAMING` if no turn streams here.
+   * Freezes the text of the session in this process, also of a turn that has yet to start, and returns the text of its
+   * running turn.
    */
   #freezeText(sessionId: string): FrozenText {
     const session = this.#options.registry.inMemory(sessionId);
-    const running = session === null ? null : this.#options.running.ofSession(session.key);
-    const streaming = session?.streaming ?? null;
-    if (session === null || streaming === null || running === null) return NOT_STREAMING;
+    if (session === null) return NOT_FROZEN;
+    const release = session.freezeText();
+    const running = this.#options.running.ofSession(session.key);
+    const { streaming } = session;
+    if (streaming === null || running === null) return { streamed: null, release };
     const streamed = { messageId: streaming.messageId, epoch: running.turn.epoch, text: streaming.text };
-    return { streamed, release: session.freezeText() };
+    return { streamed, release };
   }
 
   /** Returns the snapshot after a commit. Its errors must not claim that nothing was changed. */
