@@ -237,7 +237,9 @@ async function decide(
       ? []
       : [{ action: action.id, result, files: readFileParts(parts, action.id) }];
   });
-  // Upload before the first decision: a rejected file must reject the whole run.
+  // Check and upload before the first decision: a rejected file must reject the whole run.
+  for (const { files } of sent)
+    for (const { id, upload } of files) if (upload === undefined) await conversation.openFile(id);
   const results: Decision[] = [];
   for (const { action, result, files } of sent) {
     const attachments = [...(await storeFiles(conversation, files))];

@@ -1,13 +1,21 @@
 // Applies clients' answers to calls and approval requests, as decisions on the conversation's actions.
 
-import type { PendingAction } from "@colloquy/protocol";
+import { ATTACHMENTS_MAX, type PendingAction } from "@colloquy/protocol";
+import { isActionResult } from "@colloquy/protocol/action-results";
 import { ServiceError } from "@colloquy/engine";
 import type { ProtocolConversation } from "@colloquy/server/protocol";
 import { parseActionRef } from "./ids.ts";
 import { invalid } from "./errors.ts";
 import { type DecodedFile, decodeFiles, storeFiles } from "./input-files.ts";
-import { isJsonObject, jsonOrText } from "./json.ts";
+import { isJsonObject, type JsonValue, jsonOrText } from "./json.ts";
 import type { CallAnswer } from "./transcript.ts";
+
+const EXPECTED = {
+  client_tool: `must have at most ${ATTACHMENTS_MAX} files in each output`,
+  question: "must answer the question with 1 to 4,096 characters",
+  wallet_transaction: 'must answer with {"transaction_hash": "0x…"}',
+  wallet_signature: 'must answer with {"signature": "0x…"}',
+} as const;
 
 /** A client's answer with decoded files. */
 export type DecodedAnswer =
@@ -74,14 +82,20 @@ async function decisionOf(
     throw invalid("input", `cannot answer ${id} with an output: send an mcp_approval_response`);
   const [file] = answer.files;
   if (kind === "client_tool") {
-    if (file === undefined) return { decision, result: { output } };
+    if (file === undefined) return { decision, result: checked(kind, { output }) };
     const attachments = [...(await storeFiles(conversation, answer.files))];
     return { decision, result: { output, attachments } };
   }
   if (file !== undefined)
     throw invalid(file.field, `cannot be a file: ${id} is not a function call. Send text`);
-  if (kind === "question" && !isJsonObject(output)) return { decision, result: { answer: answer.output } };
-  return { decision, result: output };
+  const result = kind === "question" && !isJsonObject(output) ? { answer: answer.output } : output;
+  return { decision, result: checked(kind, result) };
+}
+
+/** Returns the result. Throws a `ServiceError` 400 if an action of this kind cannot have it. */
+function checked(kind: keyof typeof EXPECTED, result: JsonValue): JsonValue {
+  if (isActionResult(kind, result)) return result;
+  throw invalid("input", EXPECTED[kind]);
 }
 
 /** Ignores errors for actions that were decided in the meantime, expired or were cancelled. */

@@ -155,7 +155,8 @@ describe("the files of a client tool's result", () => {
       });
     answer(0, picture());
     answer(1, { type: "image", source: { type: "file", value: crypto.randomUUID() } });
-    await expect(one.agent.runAgent({ tools: [TOOL] })).rejects.toThrow("attachment_not_found");
+    await expect(one.agent.runAgent({ tools: [TOOL] })).rejects.toThrow("file_not_found");
+    expect((await stateOf(one.agent.threadId)).pending_actions).toHaveLength(2);
     one.agent.setMessages(one.agent.messages.slice(0, -2));
     answer(0, picture());
     answer(1, { type: "text", text: "nothing there" });

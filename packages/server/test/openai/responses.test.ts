@@ -11,12 +11,13 @@ type Response = OpenAI.Responses.Response;
 
 const service = useOpenAI({ adjust: withApprovers });
 
-/** Only approvers may decide calls of `current_time`. */
+/** Offers questions. Only approvers may decide calls of `current_time`. */
 function withApprovers(config: Config): Config {
   const app = config.apps["default"]!;
   const approvers = { claim: "role", values: ["lead"] };
   const approvals = { current_time: { when: "always", approvers } } as const;
-  return { ...config, apps: { ...config.apps, default: { ...app, tools: { ...app.tools, approvals } } } };
+  const tools = { ...app.tools, builtIn: [...app.tools.builtIn, "ask_user"], approvals };
+  return { ...config, apps: { ...config.apps, default: { ...app, tools } } };
 }
 
 const TOOLS = [
@@ -561,6 +562,39 @@ describe("calls of client tools", () => {
     const input = ids.map((id) => ({ type: "function_call_output" as const, call_id: id, output: "x" }));
     const refusal = await refusalOf(client.responses.create({ model: "default", input }));
     expect(refusal).toMatchObject({ status: 400, param: "input", message: expect.stringMatching(/call_id/) });
+  });
+
+  it("are all pending after an answer that one of them cannot have", async () => {
+    const { client, model } = service();
+    const asked = client.responses.create({ model: "default", input: "weather?", tools: TOOLS });
+    (await model.next())
+      .callTool("get_weather", { location: "Rome" })
+      .callTool("ask_user", { question: "Where?", choices: ["Rome", "Oslo"] })
+      .finish("tool-calls");
+    const { id, output } = await asked;
+    const calls = output.filter((item) => item.type === "function_call");
+    const answer = (where: string) =>
+      ["sunny", where].map((text, index) => ({
+        type: "function_call_output" as const,
+        call_id: calls[index]!.call_id,
+        output: text,
+      }));
+    const body = { model: "default", previous_response_id: id };
+    const refused = client.responses.create({ ...body, input: answer("x".repeat(5_000)) });
+    expect(await refusalOf(refused)).toMatchObject({
+      status: 400,
+      param: "input",
+      message: expect.stringContaining("4,096 characters"),
+    });
+    // The first call has no output yet.
+    const next = client.responses.create({
+      ...body,
+      input: answer("Rome").map((item, index) => (index === 0 ? { ...item, output: "fog" } : item)),
+    });
+    const second = await model.next();
+    expect(second.prompt.at(-1)).toContain("fog");
+    second.say("Fog in Rome.").finish();
+    expect((await next).output_text).toBe("Fog in Rome.");
   });
 
   it("may have any text as output", async () => {
