@@ -20,7 +20,7 @@ export interface ToolRun {
    * handler is removed. The result of a removed handler is still reported to the service.
    */
   readonly signal: AbortSignal;
-  /** Uploads a file as a part of the result, which may have ten. A failed call has no files. */
+  /** Uploads a file as a part of the result. Rejects after ten files. A failed call has no files. */
   attach(file: Blob, options?: Pick<UploadOptions, "name">): Promise<Attachment>;
 }
 
@@ -38,6 +38,8 @@ export type ToolHandlers = Readonly<Record<string, ToolHandler>>;
 const LEASE_MS = 30_000;
 const RENEW_MS = LEASE_MS / 3;
 const BACKOFF_MS = 500;
+/** Maximum number of files of a result. */
+const FILES_MAX = 10;
 const BACKOFF_CEILING_MS = 8_000;
 /** Maximum length of an error message in UTF-16 code units. */
 const MAX_ERROR = 4_096;
@@ -169,17 +171,24 @@ export class ToolRunner {
     try {
       throwIfAborted(signal);
       let attachments: string[] | undefined;
+      let attached = 0;
       const run: ToolRun = {
         sessionId: this.#sessionId,
         action,
         signal,
         attach: async (file, options) => {
-          const attached = await this.#operations.uploadFile(this.#sessionId, file, {
-            ...options,
-            signal: over,
-          });
-          (attachments ??= []).push(attached.id);
-          return attached;
+          // The service would reject the output of a call that has run.
+          if (attached === FILES_MAX) throw new Error(`A result may have at most ${FILES_MAX} files.`);
+          attached += 1;
+          try {
+            const upload = { ...options, signal: over };
+            const stored = await this.#operations.uploadFile(this.#sessionId, file, upload);
+            (attachments ??= []).push(stored.id);
+            return stored;
+          } catch (error) {
+            attached -= 1;
+            throw error;
+          }
         },
       };
       const output = await this.#handlers[action.tool]?.(action.request.input, run);

@@ -108,6 +108,19 @@ describe("a call of a client tool", () => {
     ]);
   });
 
+  it("keeps its output if its handler attaches too many files", async () => {
+    await begun();
+    const attach = () => started[0]!.run.attach(new Blob(["tea"], { type: "text/plain" }));
+    const attached = await Promise.allSettled(Array.from({ length: 11 }, attach));
+    expect(attached.at(-1)).toMatchObject({ reason: new Error("A result may have at most 10 files.") });
+    started[0]!.finish("seen");
+    await told();
+    await served.until(() => session.getSnapshot()?.is_processing === false);
+    const { messages } = await served.direct.getState(session.id);
+    expect(messages[1]?.tool_results).toMatchObject([{ output: "seen", is_error: false }]);
+    expect(messages[1]?.tool_results?.[0]?.attachments).toHaveLength(10);
+  });
+
   it("runs if it was pending before the client started", async () => {
     await call();
     session.runTools(tools);

@@ -114,13 +114,18 @@ describe("the decision of a request to approvers", () => {
     ["has another comment than was sent", { ...byMia, comment: "Hm." }, "forbidden decision"],
     ["has another name than was sent", { ...byMia, name: "Max" }, "forbidden decision"],
     ["is said to be the user's", { ...byMia, by: "user" as const }, "forbidden decision"],
-    ["expired too early", { ...approved, status: "expired" as const, by: null }, "lost"],
   ])("is reported if it %s", (_name, decision, kind) => {
     const { ledger, decide, show, kinds } = asked();
     ledger.send(7, NO, 3);
     decide(YES, 3, 4);
     show(decision, 5);
     expect(kinds()).toContain(kind);
+  });
+
+  it("is reported if it expired too early", () => {
+    const { show, kinds } = asked();
+    show({ ...approved, status: "expired" as const, by: null }, 5);
+    expect(kinds()).toEqual(["wrong answer"]);
   });
 
   it("is reported if it changes", () => {

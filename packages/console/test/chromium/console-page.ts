@@ -3,8 +3,6 @@
 import type { Locator, Page } from "playwright-core";
 import { expect } from "vitest";
 
-/** Longer than any step takes on a busy machine. */
-
 export const composer = (page: Page): Locator => page.getByRole("textbox", { name: "Message", exact: true });
 export const answers = (page: Page): Locator => page.getByRole("article", { name: "Assistant" });
 export const said = (page: Page): Locator => page.getByRole("article", { name: "You" });

@@ -47,7 +47,7 @@ interface ReceivedFile {
   readonly content: AsyncIterable<Uint8Array>;
 }
 
-/** Where a file is added. */
+/** Id, session and owner of a file to add, and its size if it is known. */
 interface FilePlace extends Pick<ExpectedBlob, "sessionId" | "owner"> {
   /** UUID of the file. */
   readonly id: string;

@@ -106,13 +106,13 @@ const addWords = prepare<[readonly number[]]>(
   (on) =>
     on.sqlite(
       "INSERT INTO search_index (rowid, words) SELECT doc, words FROM search_texts WHERE doc IN (SELECT value FROM json_each($1))",
-    ) + on.postgres("DELETE FROM search_documents WHERE doc = ANY($1::bigint[]) AND false"),
+    ) + on.postgres("SELECT WHERE $1::bigint[] IS NULL"),
 );
 const deleteWords = prepare<[readonly number[]]>(
   (on) =>
     on.sqlite(
       "INSERT INTO search_index (search_index, rowid, words) SELECT 'delete', doc, words FROM search_texts WHERE doc IN (SELECT value FROM json_each($1))",
-    ) + on.postgres("DELETE FROM search_documents WHERE doc = ANY($1::bigint[]) AND false"),
+    ) + on.postgres("SELECT WHERE $1::bigint[] IS NULL"),
 );
 const nextMessage = prepare<[key: number, from: number, to: number], MessageRow>(
   (on) => `SELECT position, created_at, content, octet_length(content) AS bytes FROM messages m

@@ -10,7 +10,6 @@ import { NODES } from "./processes.ts";
 import { Program } from "./server.ts";
 
 const MAIN = join(import.meta.dirname, "../../src/main.ts");
-/** Maximum time until a revoked key stops working everywhere (contract section 4). */
 
 let program: Program;
 beforeAll(async () => {
