@@ -1,5 +1,5 @@
-import { existsSync, readdirSync } from "node:fs";
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { readdirSync } from "node:fs";
+import { mkdir, mkdtemp, rm, utimes, writeFile } from "node:fs/promises";
 import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -63,6 +63,8 @@ describe("a file store in a bucket", () => {
   it("keeps nothing on disk, neither of an upload that failed nor of an earlier process", async () => {
     await mkdir(join(data, "spool"));
     await writeFile(join(data, "spool/left"), "tea");
+    const anHourAgo = Date.now() / 1000 - 3_601;
+    await utimes(join(data, "spool/left"), anHourAgo, anHourAgo);
     const files = await open();
     async function* broken(): AsyncGenerator<Uint8Array> {
       yield Buffer.from("t");
@@ -72,7 +74,25 @@ describe("a file store in a bucket", () => {
     await files.put(NAME, content("tea"));
     expect(readdirSync(join(data, "spool"))).toEqual([]);
     await files.close();
-    expect(existsSync(join(data, "spool"))).toBe(false);
+  });
+
+  it("leaves uploads of another process with the same directory alone", async () => {
+    const server = await open();
+    const { promise: isGoingOn, resolve: goOn } = Promise.withResolvers<void>();
+    const isSpooled = () => readdirSync(join(data, "spool")).length > 0;
+    async function* slow(): AsyncGenerator<Uint8Array> {
+      yield Buffer.from("t");
+      await isGoingOn;
+      yield Buffer.from("ea");
+    }
+    const uploading = server.put(NAME, slow());
+    await expect.poll(isSpooled).toBe(true);
+    // As `colloquy export` does.
+    const command = await open();
+    await command.close();
+    goOn();
+    await uploading;
+    await server.put(NAME, content("coffee"));
   });
 
   it("does not open if the bucket does not exist", async () => {

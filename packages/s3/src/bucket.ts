@@ -2,7 +2,7 @@
 
 import { randomUUID } from "node:crypto";
 import { createWriteStream, openAsBlob } from "node:fs";
-import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
@@ -15,6 +15,9 @@ import type {
 import { diskFailure } from "@colloquy/engine/internal/files/disk-failure";
 import { storeUnavailable } from "@colloquy/engine/internal/store/unavailable";
 import { retryingFetch } from "./retrying-fetch.ts";
+
+/** Age in milliseconds of a spooled file that nobody writes or sends any more. */
+const LEFT_MS = 60 * 60_000;
 
 export interface BucketSettings {
   readonly endpoint: string;
@@ -39,25 +42,46 @@ export async function openBucket(
     if (error instanceof BucketRefused) throw error;
     logger.warn({ err: error, endpoint: settings.endpoint }, "the bucket of files cannot be reached");
   }
-  // Uploads of a process that ended are not continued.
-  const spool =
-    directory === null ? await mkdtemp(join(tmpdir(), "colloquy-spool-")) : join(directory, "spool");
-  await rm(spool, { recursive: true, force: true });
+  if (directory === null) {
+    const spool = await mkdtemp(join(tmpdir(), "colloquy-spool-"));
+    return new BucketFiles(bucket, { prefix, spool, isTemporary: true });
+  }
+  const spool = join(directory, "spool");
   await mkdir(spool, { recursive: true, mode: 0o700 });
-  return new BucketFiles(bucket, { prefix, spool });
+  await removeLeft(spool, clock.now() - LEFT_MS);
+  return new BucketFiles(bucket, { prefix, spool, isTemporary: false });
+}
+
+/** Removes files of processes that ended. Others may be in use by a process that shares the directory. */
+async function removeLeft(spool: string, before: number): Promise<void> {
+  for (const name of await readdir(spool)) {
+    const path = join(spool, name);
+    const { mtimeMs } = await stat(path).catch(() => ({ mtimeMs: before }));
+    if (mtimeMs < before) await rm(path, { force: true });
+  }
 }
 
 class BucketRefused extends Error {}
+
+interface Spooling {
+  /** Prefix of the keys. */
+  readonly prefix: string;
+  readonly spool: string;
+  /** True if the directory is removed at the end. */
+  readonly isTemporary: boolean;
+}
 
 class BucketFiles implements FileStore {
   readonly #bucket: S3mini;
   readonly #prefix: string;
   readonly #spool: string;
+  readonly #isTemporary: boolean;
 
-  constructor(bucket: S3mini, { prefix, spool }: { readonly prefix: string; readonly spool: string }) {
+  constructor(bucket: S3mini, { prefix, spool, isTemporary }: Spooling) {
     this.#bucket = bucket;
     this.#prefix = prefix;
     this.#spool = spool;
+    this.#isTemporary = isTemporary;
   }
 
   /** Spools the content to disk, because S3 needs its length first and a slow upload must not occupy memory. */
@@ -101,7 +125,7 @@ class BucketFiles implements FileStore {
   }
 
   async close(): Promise<void> {
-    await rm(this.#spool, { recursive: true, force: true });
+    if (this.#isTemporary) await rm(this.#spool, { recursive: true, force: true });
   }
 
   /** Escapes the name of the App: URLs cannot contain the segments `.` and `..`. */
