@@ -324,6 +324,26 @@ describe("Cleanup", () => {
     await until(async () => !(await exists()));
   });
 
+  it("removes sessions in smaller batches if the database needs too long for a full one", async () => {
+    const ids = Array.from({ length: 60 }, newId);
+    await Promise.all(ids.map((one) => service.snapshot(one)));
+    before = (method, [selection]) =>
+      method === "sessions.expire" && (selection as { limit: number }).limit > 10
+        ? Promise.reject(new Unavailable(503, "store_unavailable", "Too slow.", 1))
+        : undefined;
+    await later(HOUR + 6 * MINUTE);
+    expect(await Promise.all(ids.map(exists))).not.toContain(true);
+  });
+
+  it("does the other steps if one fails", async () => {
+    before = (method) =>
+      method === "sessions.expire" ? Promise.reject(new Error("A page of the table is broken")) : undefined;
+    await service.cleanup.run();
+    expect(count("sessions.expire")).toBeGreaterThan(1);
+    for (const method of ["events.trim", "audit.forget", "files.unused", "sessions.countSizes"])
+      expect([method, count(method)]).toEqual([method, 1]);
+  });
+
   it("ends after the current batch when the service stops", async () => {
     const gate = Promise.withResolvers<void>();
     before = (method) => (method === "sessions.expire" ? gate.promise : undefined);

@@ -77,37 +77,48 @@ export class Cleanup {
   }
 
   async #clean(at: number): Promise<void> {
-    const { logger, store, auditMs } = this.#options;
-    try {
-      const sessions = await this.#inPortions(() => this.#expireSome(at));
-      const trimmed = await this.#inPortions(() => this.#trimSome(at));
-      const keys = await this.#inPortions(() => store.jobs.forgetIdempotencyKeys(PORTION));
-      const deleted = await this.#inPortions(() => store.jobs.forgetDeletedSessions(PORTION));
-      const tokens = await this.#inPortions(() => store.users.forgetRevokedTokens(PORTION));
-      const audited = await this.#inPortions(() => store.audit.forget(at - auditMs, PORTION));
-      const files = await this.#inPortions(() => this.#options.files.cleanUp(), FILE_PORTION);
-      const counted = await this.#inPortions(
-        () => store.sessions.countSizes(COUNTED_PORTION),
-        COUNTED_PORTION,
-      );
-      const done = { sessions, trimmed, keys, deleted, tokens, audited, files, counted };
-      if (Object.values(done).some((count) => count > 0)) logger.info(done, "cleaned up");
-    } catch (error) {
-      logger.warn({ err: error }, "the cleanup failed; it runs again in five minutes");
+    const { logger, store, auditMs, files } = this.#options;
+    const steps: Readonly<Record<string, () => Promise<number>>> = {
+      sessions: () => this.#inPortions((limit) => this.#expireSome(at, limit)),
+      trimmed: () => this.#inPortions((limit) => this.#trimSome(at, limit)),
+      keys: () => this.#inPortions((limit) => store.jobs.forgetIdempotencyKeys(limit)),
+      deleted: () => this.#inPortions((limit) => store.jobs.forgetDeletedSessions(limit)),
+      tokens: () => this.#inPortions((limit) => store.users.forgetRevokedTokens(limit)),
+      audited: () => this.#inPortions((limit) => store.audit.forget(at - auditMs, limit)),
+      files: () => this.#inPortions(() => files.cleanUp(), FILE_PORTION),
+      counted: () => this.#inPortions((limit) => store.sessions.countSizes(limit), COUNTED_PORTION),
+    };
+    const done: Record<string, number> = {};
+    for (const [step, run] of Object.entries(steps)) {
+      try {
+        done[step] = await run();
+      } catch (error) {
+        logger.warn({ err: error, step }, "a step of the cleanup failed; it runs again in five minutes");
+      }
     }
+    if (Object.values(done).some((count) => count > 0)) logger.info(done, "cleaned up");
   }
 
-  /** Repeats a batch until one is not full. */
-  async #inPortions(portion: () => Promise<number>, size = PORTION): Promise<number> {
+  /**
+   * Repeats a batch until one is not full. A batch that fails is tried again with a quarter of its size: the database may
+   * need too long for so many large sessions.
+   */
+  async #inPortions(portion: (limit: number) => Promise<number>, size = PORTION): Promise<number> {
     let total = 0;
-    for (let done = size; done >= size && !this.#stopped; ) {
-      done = await portion();
-      total += done;
+    for (let limit = size, done = size; done >= limit && !this.#stopped; ) {
+      try {
+        done = await portion(limit);
+        total += done;
+      } catch (error) {
+        if (limit === 1) throw error;
+        limit = Math.ceil(limit / 4);
+        done = limit;
+      }
     }
     return total;
   }
 
-  async #expireSome(at: number): Promise<number> {
+  async #expireSome(at: number, limit: number): Promise<number> {
     const { store, registry, dispatcher, apps } = this.#options;
     // Use is recorded up to USE_RECORDED_MS late, so a session in use never counts as expired.
     const now = at - USE_RECORDED_MS;
@@ -120,7 +131,7 @@ export class Cleanup {
     });
     const { [DEFAULT_APP]: others, ...byApp } = Object.fromEntries(times);
     if (others === undefined) throw new Error("The default App is missing from the catalog");
-    const expired = await store.sessions.expire({ ...others, byApp, limit: PORTION });
+    const expired = await store.sessions.expire({ ...others, byApp, limit });
     for (const { id, incarnation } of expired) {
       registry.remove(id, incarnation);
       dispatcher.abandon(id, incarnation);
@@ -128,9 +139,9 @@ export class Cleanup {
     return expired.length;
   }
 
-  async #trimSome(at: number): Promise<number> {
+  async #trimSome(at: number, limit: number): Promise<number> {
     const { store, events } = this.#options;
     const keepAfter = at - events.keepMs;
-    return await store.events.trim({ keepCount: events.keepCount, keepAfter, limit: PORTION });
+    return await store.events.trim({ keepCount: events.keepCount, keepAfter, limit });
   }
 }
