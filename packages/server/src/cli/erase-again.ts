@@ -31,7 +31,10 @@ export function addEraseAgain(users: Command, parts: CommandParts): void {
   users
     .command("erase-again")
     .description("after a restore: erase the users whose erasure is in a log")
-    .argument("<log>", "log of the service, JSON Lines; other lines are skipped")
+    .argument(
+      "<log>",
+      "log of the service, JSON Lines, also with prefixes; lines without an erasure are skipped",
+    )
     .requiredOption("--since <time>", "when the backup was taken (ISO 8601)")
     .option("--url <url>", "URL of a remote service, in place of the one that runs here")
     .addHelpText("after", `\nExample:\n  ${EXAMPLE}`)
@@ -57,11 +60,14 @@ function timeOf(text: string): number {
 async function erasedSince(log: string, since: number): Promise<readonly Person[]> {
   const people = new Map<string, Person>();
   try {
+    let number = 0;
     for await (const line of createInterface({
       input: createReadStream(log),
       crlfDelay: Number.POSITIVE_INFINITY,
     })) {
-      const erased = line.includes('"erased"') ? ErasureLine.safeParse(jsonOf(line)).data?.erased : undefined;
+      number += 1;
+      if (!line.includes('"erased":')) continue;
+      const erased = ErasureLine.safeParse(jsonOf(line, `Line ${number} of ${log}`)).data?.erased;
       if (erased === undefined || Date.parse(erased.at) < since) continue;
       const { at: _at, owner, public_key: publicKey, app } = erased;
       const where = app === null ? {} : { app };
@@ -69,15 +75,19 @@ async function erasedSince(log: string, since: number): Promise<readonly Person[
       else if (publicKey !== null) people.set(`${publicKey} ${app}`, { publicKey, ...where });
     }
   } catch (error) {
+    if (error instanceof CommandFailure) throw error;
     throw new CommandFailure(`Colloquy: ${describeFileError(log, error, "Name the log of the service.")}`);
   }
   return [...people.values()];
 }
 
-function jsonOf(line: string): unknown {
+/** Parses a line, which may begin with a time or the name of a container. */
+function jsonOf(line: string, place: string): unknown {
   try {
-    return JSON.parse(line);
+    return JSON.parse(line.slice(line.indexOf("{")));
   } catch {
-    return null;
+    throw new CommandFailure(
+      `Colloquy: ${place} reports an erasure, but is not JSON. Get the log again without truncated lines.`,
+    );
   }
 }

@@ -1,7 +1,7 @@
 // `colloquy users` asks the running server.
 
 import { randomBytes } from "node:crypto";
-import { readFile, stat, writeFile } from "node:fs/promises";
+import { appendFile, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createClient } from "@colloquy/client";
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
@@ -80,7 +80,10 @@ it("erases again, after a restore, the users that the log reports as erased sinc
   const log = join(service.directory, "colloquy.log");
   const old = { ...logged[0]!.erased, at: "2026-01-01T00:00:00.000Z", owner: null, public_key: before };
   const lines = [{ erased: old }, ...logged, ...logged, { erased: "by somebody", msg: other }];
-  await writeFile(log, `no JSON\n${lines.map((line) => JSON.stringify(line)).join("\n")}`);
+  // As `docker compose logs` and `journalctl` print them.
+  const prefixes = ["", "node-1  | ", "Nov 29 17:00:00 host colloquy[42]: "];
+  const printed = lines.map((line, index) => `${prefixes[index % 3]}${JSON.stringify(line)}`);
+  await writeFile(log, `no JSON\n${printed.join("\n")}`);
   // As if a backup had brought them back.
   await ada.session().send("count to 2", { wait: true });
   await service.client.session().send("count to 2", { wait: true, publicKey: after });
@@ -94,6 +97,9 @@ it("erases again, after a restore, the users that the log reports as erased sinc
     1,
     expect.stringContaining("Name the log of the service."),
   ]);
+  await appendFile(log, `\n${JSON.stringify(logged[0]).slice(0, -3)}`);
+  const cut = await run("erase-again", log, "--since", "2026-01-02");
+  expect([cut.code, cut.errors]).toEqual([1, expect.stringMatching(/Line 8 of .* is not JSON/)]);
   const when = await run("erase-again", log, "--since", "yesterday");
   expect([when.code, when.errors]).toEqual([2, expect.stringContaining("is not a time such as")]);
 });

@@ -35,6 +35,7 @@ const Service = z.looseObject({
   environment: z.record(z.string(), z.string()).optional(),
   healthcheck: z.looseObject({ test: Command }).optional(),
   networks: z.unknown(),
+  logging: z.unknown(),
 });
 const Subnet = z.object({ subnet: z.string() });
 const Compose = z.looseObject({
@@ -56,6 +57,11 @@ const withoutPostgres = await isWithoutPostgres();
 const withoutNats = await isWithout("nats-server");
 
 describe("compose.yaml", async () => {
+  it("limits the logs of all services", () => {
+    for (const [name, { logging }] of Object.entries(services))
+      expect([name, logging]).toEqual([name, { driver: "local", options: expect.anything() }]);
+  });
+
   it("passes its linter", () => {
     const linter = new DCLinter({ rules: {}, quiet: false, debug: false, exclude: [] });
     const found = linter
