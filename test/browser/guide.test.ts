@@ -3,6 +3,7 @@
 
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startEdges, type TestEdge } from "../../packages/server/src/http/testing/edge.ts";
 import { TREE } from "../../site/tree.ts";
@@ -26,9 +27,16 @@ describe.skipIf(isLeftOut)("the guide", () => {
   });
   afterAll(() => edge.app.close());
 
+  /** Buttons have no effect before Vue has hydrated the page, and marked its element. */
+  async function hydrated(page: Page): Promise<void> {
+    const isHydrated = () => page.evaluate("document.querySelector('#app').__vue_app__ !== undefined");
+    await expect.poll(isHydrated).toBe(true);
+  }
+
   it("finds a section by a word of its text and opens it", async () => {
     const { page } = await openPage(origin);
     await page.goto("/guide/");
+    await hydrated(page);
     await page.getByRole("button", { name: "Search" }).click();
     await page.getByRole("searchbox").fill("rotate-master");
     await page.getByRole("option", { name: "The master key" }).first().click();
@@ -39,6 +47,7 @@ describe.skipIf(isLeftOut)("the guide", () => {
   it("is dark if the reader prefers that, and can be switched", async () => {
     const { page } = await openPage(origin, { colorScheme: "dark" });
     await page.goto("/guide/");
+    await hydrated(page);
     const isDark = (): Promise<boolean> =>
       page
         .locator("html.dark")
@@ -55,9 +64,7 @@ describe.skipIf(isLeftOut)("the guide", () => {
     const { page } = await openPage(origin);
     for (const { file } of TREE.flatMap((group) => group.pages)) {
       await page.goto(`/guide/${file.replace(/(?:index)?\.md$/, "")}`);
-      // Vue marks the element once it has hydrated the page.
-      const isHydrated = () => page.evaluate("document.querySelector('#app').__vue_app__ !== undefined");
-      await expect.poll(isHydrated).toBe(true);
+      await hydrated(page);
       expect([file, await page.getByRole("heading", { level: 1 }).count()]).toEqual([file, 1]);
       const broken = await page.evaluate(
         "[...document.images].filter((image) => image.naturalWidth === 0).map((image) => image.src)",

@@ -21,7 +21,8 @@ export function useChromium(): OpenPage {
   afterEach(async () => {
     const pages = opened;
     opened = [];
-    // Collect pending errors before closing the page.
+    // A round trip to each page, after which its errors have arrived.
+    await Promise.all(pages.map(({ page }) => page.evaluate(() => null).catch(() => null)));
     const troubles = pages.flatMap((watched) => watched.troubles());
     await Promise.all(pages.map(({ context }) => context.close()));
     expect({ troubles, outside: launched?.outside.take() }).toEqual({ troubles: [], outside: [] });

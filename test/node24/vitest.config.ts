@@ -12,6 +12,8 @@ export default defineConfig({
   test: {
     ...runSettings,
     ...projectSettings,
+    // As in the project `slow`, some of whose files are here.
+    testTimeout: 180_000,
     name: "node24",
     include: [...ON_NODE_24],
   },

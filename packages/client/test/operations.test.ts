@@ -119,7 +119,7 @@ it("lists and decides actions", async () => {
   (await served.model.next()).say("So be it").finish();
 });
 
-it("waits until a decision is needed, in send, resolve and refresh", { timeout: 15_000 }, async () => {
+it("waits until a decision is needed, in send, resolve and refresh", { timeout: 45_000 }, async () => {
   const session = client.session(randomUUID());
   const ask = async () => {
     (await served.model.next()).callTool("calculator", { expression: "1 + 1" }).finish("tool-calls");

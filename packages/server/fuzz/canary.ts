@@ -31,7 +31,7 @@ export class Canary {
   /** Returns what has changed; `null` if nothing. */
   async check(): Promise<string | null> {
     const answer = await this.#client
-      .request("/api/state", { headers: this.#headers })
+      .request("/api/state", { headers: this.#headers, timeoutMs: 60_000 })
       .catch((error) => String(error));
     if (typeof answer === "string") return `the canary cannot be read: ${answer}`;
     return answer.body === this.#bytes

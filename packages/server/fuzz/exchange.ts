@@ -22,8 +22,11 @@ export interface Exchange {
   readonly defect: string | null;
 }
 
-/** Maximum milliseconds until a response or the end of the connection. */
-const TIMEOUT_MS = 10_000;
+/**
+ * Maximum milliseconds until a response, or until the end of a connection without a complete request. The server itself
+ * ends those after 15 seconds.
+ */
+const TIMEOUT_MS = { answer: 60_000, end: 10_000 };
 /**
  * Milliseconds of silence after which the client half-closes, like a client that sent less than it announced.
  * Not used after complete requests: the machine may stall, and the server drops requests of closed clients.
@@ -45,7 +48,10 @@ export function exchange(input: ExchangeInput): Promise<Exchange> {
       socket.destroy();
       resolve(check(received, bodiless, ended, onTime, connected));
     };
-    const timeout = setTimeout(() => finish(false, false), TIMEOUT_MS);
+    const timeout = setTimeout(
+      () => finish(false, false),
+      input.answers > 0 ? TIMEOUT_MS.answer : TIMEOUT_MS.end,
+    );
     const silence = setTimeout(() => {
       if (input.answers === 0) socket.end();
     }, SILENCE_MS);

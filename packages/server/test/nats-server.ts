@@ -6,6 +6,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { findFreePort } from "../torture/harness/server-process.ts";
 import { findProgram, isWithout } from "./programs.ts";
 
 /** Returns true if NATS is not installed: the tests that need it are skipped. */
@@ -28,6 +29,8 @@ export class NatsServer {
     const folder = await mkdtemp(join(tmpdir(), "colloquy-nats-"));
     await writeFile(join(folder, "nats.conf"), settings);
     const server = new NatsServer(folder);
+    // Outside the ephemeral range, so that nobody takes the port while the server is stopped.
+    server.#port = await findFreePort();
     await server.resume();
     return server;
   }
@@ -45,7 +48,7 @@ export class NatsServer {
 
   /** Restarts the server after `halt`, on the same port. */
   async resume(): Promise<void> {
-    // -1 picks a free port, which the log names.
+    // -1 picks a free port for the monitor, which the log names.
     const address = ["--addr", "127.0.0.1", "--port", String(this.#port), "--http_port", "-1"];
     const config = ["--config", join(this.#folder, "nats.conf")];
     const program = await findProgram("nats-server");
@@ -56,15 +59,16 @@ export class NatsServer {
     process.once("exit", end);
     child.once("exit", () => process.off("exit", end));
     const said: string[] = [];
+    let isReady = false;
     for await (const line of createInterface(child.stderr)) {
       said.push(line);
-      this.#port = Number(/client connections on .*:(\d+)$/.exec(line)?.[1] ?? this.#port);
       this.#monitor = Number(/http monitor on .*:(\d+)$/.exec(line)?.[1] ?? this.#monitor);
-      if (line.includes("Server is ready")) break;
+      isReady = line.includes("Server is ready");
+      if (isReady) break;
     }
+    if (!isReady) throw new Error(`NATS did not start:\n${said.join("\n")}`);
     // Drain the output so that the server never blocks on it.
     child.stderr.resume();
-    if (child.exitCode !== null) throw new Error(`NATS did not start:\n${said.join("\n")}`);
   }
 
   /** Kills the server. */

@@ -12,6 +12,7 @@ import { openPostgresStore } from "@colloquy/postgres/internal/open";
 import type { BeforeCall } from "./intercepted-store.ts";
 import { ManualClock } from "./manual-clock.ts";
 import type { PostgresDatabases } from "./postgres-server.ts";
+import { PATIENT } from "./use-postgres.ts";
 import { newId, startService, until, type TestService } from "./service.ts";
 
 const SILENT: Logger = { debug() {}, info() {}, warn() {}, error() {} };
@@ -60,7 +61,7 @@ export async function startNodes(
     },
   });
   const shared = async () => ({
-    store: watch(countClaims(await openPostgresStore({ url, clock, connections: 4 }))),
+    store: watch(countClaims(await openPostgresStore({ url, clock, connections: 4, ...PATIENT }))),
     bus: busOn(hasBus ? url : null),
   });
   const start = (place: number) =>

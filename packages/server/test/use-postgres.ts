@@ -9,7 +9,7 @@ import { addressOf } from "../../../test/shared-programs.ts";
 import { PostgresDatabases, PostgresServer } from "./postgres-server.ts";
 
 /** Limits for tests that are not about limits: longer than a test. */
-const PATIENT = { connectMs: 120_000, statementMs: 120_000 };
+export const PATIENT = { connectMs: 120_000, statementMs: 120_000 };
 
 /** Databases on the server that test files share. They are dropped after the last test of the block in which this is called. */
 export function usePostgres(): PostgresDatabases {
@@ -33,7 +33,7 @@ export function useOwnPostgres(): PostgresServer {
 /** Creates a database with the schema, to be copied. Returns its name. */
 export async function makeTemplate(server: PostgresDatabases): Promise<string> {
   const name = await server.createDatabase();
-  await (await openPostgresStore({ url: server.url(name) })).close();
+  await (await openPostgresStore({ url: server.url(name), ...PATIENT })).close();
   return name;
 }
 

@@ -50,6 +50,7 @@ async function runIn(directory: string, options: KillRunOptions): Promise<Tortur
   const office = await Office.open(directory, violations);
   const port = await findFreePort();
   const client = createHttpClient(port);
+  let disturbedAt = performance.now();
   const context: LoadContext = {
     client,
     streamPort: () => port,
@@ -64,7 +65,7 @@ async function runIn(directory: string, options: KillRunOptions): Promise<Tortur
     isCarriedOutLate: false,
     // Requests are not attributed to incarnations of the server.
     wholeness: () => null,
-    disturbedAt: () => Number.NEGATIVE_INFINITY,
+    disturbedAt: () => disturbedAt,
     stuckMs: STUCK_MS,
     // No long answer would ever complete.
     hasLongAnswers: false,
@@ -74,7 +75,11 @@ async function runIn(directory: string, options: KillRunOptions): Promise<Tortur
   const place = { main: options.main, directory, port };
   const { server, kills, errors } = await killAndRestart(
     place,
-    { config: options.config, office: office.app },
+    {
+      config: options.config,
+      office: office.app,
+      onDisturbed: () => (disturbedAt = performance.now()),
+    },
     plan,
     random.fork("kills"),
     violations,

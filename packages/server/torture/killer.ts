@@ -21,6 +21,15 @@ export type Run =
   /** Killed during its start or soon after. */
   | { readonly endsMsAfter: "start"; readonly ms: number };
 
+interface KilledServer {
+  /** File with a backend; `null` for SQLite. */
+  readonly config: string | null;
+  /** Section of the App of the office. */
+  readonly office: object;
+  /** Called after each kill, and when the next process is ready. */
+  readonly onDisturbed?: () => void;
+}
+
 export interface KillOutcome {
   /** The process running at the end. */
   readonly server: ServerProcess;
@@ -38,11 +47,11 @@ const ERRORS_KEPT = 3;
 
 /**
  * Kills the server repeatedly, also during its start, and leaves one running. `stopping` ends it early. A
- * server that ends by itself is a violation. `config` is a file with a backend, `office` the section of that App.
+ * server that ends by itself is a violation.
  */
 export async function killAndRestart(
   place: ServerPlace,
-  { config, office }: { readonly config: string | null; readonly office: object },
+  { config, office, onDisturbed = () => undefined }: KilledServer,
   plan: KillPlan,
   random: Random,
   violations: Violations,
@@ -55,15 +64,18 @@ export async function killAndRestart(
   const errors: string[] = [];
   for (const { endsMsAfter, ms } of runs) {
     if (endsMsAfter === "ready") await untilReadyOrGone(server);
+    onDisturbed();
     await sleep(ms, undefined, { signal: stopping }).catch(() => {});
     if (stopping.aborted) break;
     noteCrash(server, violations);
     await server.end("SIGKILL");
+    onDisturbed();
     errors.push(...errorsOf(server));
     kills += 1;
     server = startServer(place, storage, office, random);
   }
   await server.ready();
+  onDisturbed();
   return { server, kills, errors };
 }
 

@@ -8,8 +8,8 @@ import type { Office } from "./office.ts";
 import type { LoadContext } from "./session-client.ts";
 import type { Violations } from "./violations.ts";
 
-/** Milliseconds after the last fault within which every session must become idle. */
-const REST_MS = 120_000;
+/** Milliseconds after which a run that hangs is ended. Sessions that are stuck are found by `stuckMs`. */
+const REST_MS = 900_000;
 
 interface People {
   /** Sessions that each person has left in order. */

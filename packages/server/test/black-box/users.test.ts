@@ -299,7 +299,7 @@ describe("a token", () => {
   it("ends its streams with a notice when it expires; they resume with the next token", async () => {
     const session = newSession();
     await chat(session, await as("alice"));
-    const short = bearer(await issuer.token("alice", "here", 6));
+    const short = bearer(await issuer.token("alice", "here", 12));
     const stream = await EventReader.connect(program.url, session, { lastEventId: "0", ...short });
     await stream.find(isNotice("user_token_expired"));
     await stream.until(() => stream.ended);

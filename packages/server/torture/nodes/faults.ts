@@ -90,9 +90,11 @@ async function doFault(
 
 /** The next fault may come while it still starts. */
 async function killNode(node: Node, pass: () => Promise<void>): Promise<void> {
-  await node.server.end("SIGKILL");
+  const { server } = node;
+  await server.end("SIGKILL");
   await pass();
-  node.restart();
+  // A node that had exited may have been restarted by its supervisor.
+  if (node.server === server) node.restart();
 }
 
 async function breakLink(

@@ -27,13 +27,13 @@ export const STUCK_MS = 20_000;
 interface Watched {
   readonly mark: string;
   /** When progress was last observed. */
-  readonly movedAt: number;
+  movedAt: number;
   owner: string | null;
 }
 
 export class StallWatch {
   readonly #watched = new Map<number, Watched>();
-  readonly #disturbed = new Map<string, { readonly kind: Disturbance; readonly at: number }>();
+  readonly #disturbed = new Map<string, { readonly kind: Disturbance; at: number }>();
   /** No node could work until this time. */
   #allDisturbedAt = Number.NEGATIVE_INFINITY;
   #looks = 0;
@@ -66,6 +66,13 @@ export class StallWatch {
   /** Records that the database is unreachable: no node can work. */
   disturbAll(at: number): void {
     this.#allDisturbedAt = at;
+  }
+
+  /** Records that the machine stood still for this time, and all processes with it. */
+  excuse(ms: number): void {
+    for (const one of this.#watched.values()) one.movedAt += ms;
+    for (const one of this.#disturbed.values()) one.at += ms;
+    this.#allDisturbedAt += ms;
   }
 
   /** Observes all current work. Returns the sessions that made no progress for too long. */

@@ -41,7 +41,10 @@ export async function watchWork(watch: WorkWatch, stopping: AbortSignal): Promis
   while (!stopping.aborted) {
     await checkOwners(watch.nodes, watch.violations);
     await look(watch).catch(() => watch.stalls.disturbAll(performance.now()));
+    const due = performance.now() + LOOK_EVERY_MS;
     await sleep(LOOK_EVERY_MS, undefined, { signal: stopping }).catch(() => undefined);
+    const lateMs = performance.now() - due;
+    if (lateMs > LOOK_EVERY_MS) watch.stalls.excuse(lateMs);
   }
   if (watch.stalls.looks === 0) watch.violations.add("stuck", "none", "watch", "no observation succeeded");
 }

@@ -127,7 +127,13 @@ async function runOn(
     witnesses.push(...present);
     const stopping = new AbortController();
     const working = present.map((one, index) => work(one, own.fork(`work ${index}`), stopping.signal));
+    const before = { ...counts };
     const faults = await doFaults(pair, own.fork("faults"));
+    // On a slow machine, nothing may have been acknowledged yet.
+    const until = performance.now() + REST_MS;
+    const isIdle = () =>
+      (["messages", "steps", "decisions"] as const).some((name) => counts[name] === before[name]);
+    while (isIdle() && performance.now() < until) await sleep(100);
     stopping.abort();
     await Promise.all(working);
     await Promise.all(present.map((one) => one.check()));

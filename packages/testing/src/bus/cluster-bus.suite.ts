@@ -244,7 +244,11 @@ export function describeClusterBus(name: string, start: () => Promise<Carrier>):
       await clock.advance(5000);
       here.proxy.isSilent = false;
       elsewhere.proxy.isSilent = false;
-      await untilThrough(here, elsewhere, () => clock.advance(100));
+      await untilThrough(here, elsewhere, async () => {
+        await clock.advance(100);
+        // The server needs real time to answer.
+        await new Promise((resolve) => setTimeout(resolve, 5));
+      });
       expect(elsewhere.received.resumed).toBeGreaterThan(1);
       expect(elsewhere.received.notifications.map(({ notification }) => notification)).not.toContainEqual(
         eventsNotification(1),
