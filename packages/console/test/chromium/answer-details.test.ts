@@ -70,6 +70,7 @@ describe.skipIf(await isWithoutChromium())("the console", () => {
     const { page } = await kept.newChat();
     await say(page, "Hello");
     (await kept.service.model.next()).say("Hi.").finish();
+    await expectAnswer(page, "Hi.");
     await expectRest(page);
     const session = await sessionOf(page);
     const schema = { type: "object", properties: { city: { type: "string" } }, required: ["city"] };
