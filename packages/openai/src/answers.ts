@@ -1,6 +1,6 @@
 // Applies clients' answers to calls and approval requests, as decisions on the conversation's actions.
 
-import { ATTACHMENTS_MAX, type PendingAction } from "@colloquy/protocol";
+import type { PendingAction } from "@colloquy/protocol";
 import { isActionResult } from "@colloquy/protocol/action-results";
 import { ServiceError } from "@colloquy/engine";
 import type { ProtocolConversation } from "@colloquy/server/protocol";
@@ -11,7 +11,6 @@ import { isJsonObject, type JsonValue, jsonOrText } from "./json.ts";
 import type { CallAnswer } from "./transcript.ts";
 
 const EXPECTED = {
-  client_tool: `must have at most ${ATTACHMENTS_MAX} files in each output`,
   question: "must answer the question with 1 to 4,096 characters",
   wallet_transaction: 'must answer with {"transaction_hash": "0x…"}',
   wallet_signature: 'must answer with {"signature": "0x…"}',
@@ -82,7 +81,7 @@ async function decisionOf(
     throw invalid("input", `cannot answer ${id} with an output: send an mcp_approval_response`);
   const [file] = answer.files;
   if (kind === "client_tool") {
-    if (file === undefined) return { decision, result: checked(kind, { output }) };
+    if (file === undefined) return { decision, result: { output } };
     const attachments = [...(await storeFiles(conversation, answer.files))];
     return { decision, result: { output, attachments } };
   }

@@ -63,8 +63,8 @@ describe("a file store in a bucket", () => {
   it("keeps nothing on disk, neither of an upload that failed nor of an earlier process", async () => {
     await mkdir(join(data, "spool"));
     await writeFile(join(data, "spool/left"), "tea");
-    const anHourAgo = Date.now() / 1000 - 3_601;
-    await utimes(join(data, "spool/left"), anHourAgo, anHourAgo);
+    const before = Date.now() / 1000 - 1_201;
+    await utimes(join(data, "spool/left"), before, before);
     const files = await open();
     async function* broken(): AsyncGenerator<Uint8Array> {
       yield Buffer.from("t");
@@ -89,6 +89,7 @@ describe("a file store in a bucket", () => {
     await expect.poll(isSpooled).toBe(true);
     // As `colloquy export` does.
     const command = await open();
+    await command.put(NAME.replace("default", "other"), content("milk"));
     await command.close();
     goOn();
     await uploading;

@@ -16,8 +16,8 @@ import { diskFailure } from "@colloquy/engine/internal/files/disk-failure";
 import { storeUnavailable } from "@colloquy/engine/internal/store/unavailable";
 import { retryingFetch } from "./retrying-fetch.ts";
 
-/** Age in milliseconds of a spooled file that nobody writes or sends any more. */
-const LEFT_MS = 60 * 60_000;
+/** Age in milliseconds of a spooled file that nobody writes or sends any more: uploads take at most 14 minutes. */
+const LEFT_MS = 20 * 60_000;
 
 export interface BucketSettings {
   readonly endpoint: string;
@@ -44,12 +44,11 @@ export async function openBucket(
   }
   if (directory === null) {
     const spool = await mkdtemp(join(tmpdir(), "colloquy-spool-"));
-    return new BucketFiles(bucket, { prefix, spool, isTemporary: true });
+    return new BucketFiles(bucket, { prefix, spool, isTemporary: true, clock });
   }
   const spool = join(directory, "spool");
   await mkdir(spool, { recursive: true, mode: 0o700 });
-  await removeLeft(spool, clock.now() - LEFT_MS);
-  return new BucketFiles(bucket, { prefix, spool, isTemporary: false });
+  return new BucketFiles(bucket, { prefix, spool, isTemporary: false, clock });
 }
 
 /** Removes files of processes that ended. Others may be in use by a process that shares the directory. */
@@ -69,6 +68,7 @@ interface Spooling {
   readonly spool: string;
   /** True if the directory is removed at the end. */
   readonly isTemporary: boolean;
+  readonly clock: FileStoreContext["clock"];
 }
 
 class BucketFiles implements FileStore {
@@ -76,17 +76,26 @@ class BucketFiles implements FileStore {
   readonly #prefix: string;
   readonly #spool: string;
   readonly #isTemporary: boolean;
+  readonly #clock: Spooling["clock"];
+  /** When files of earlier processes were last looked for. */
+  #lookedAt = Number.NEGATIVE_INFINITY;
 
-  constructor(bucket: S3mini, { prefix, spool, isTemporary }: Spooling) {
+  constructor(bucket: S3mini, { prefix, spool, isTemporary, clock }: Spooling) {
     this.#bucket = bucket;
     this.#prefix = prefix;
     this.#spool = spool;
     this.#isTemporary = isTemporary;
+    this.#clock = clock;
   }
 
   /** Spools the content to disk, because S3 needs its length first and a slow upload must not occupy memory. */
   async put(name: string, content: AsyncIterable<Uint8Array>): Promise<void> {
     const key = this.#keyOf(name);
+    const now = this.#clock.now();
+    if (now - this.#lookedAt >= LEFT_MS) {
+      this.#lookedAt = now;
+      await removeLeft(this.#spool, now - LEFT_MS);
+    }
     const path = join(this.#spool, randomUUID());
     try {
       await pipeline(content, createWriteStream(path, { flags: "wx", mode: 0o600 })).catch(

@@ -186,7 +186,7 @@ function run(clock: ManualClock, store: Store): () => void {
   void (async () => {
     while (isRunning) {
       await clock.advance(TICK_MS);
-      // The time limits are about the provider: while the disk stands still, so does the time.
+      // The clock advances only after a call of the store has returned, so that a slow disk causes no timeouts.
       await store.sessions.find(NOBODY).catch(() => null);
       await sleep(1);
     }

@@ -23,8 +23,8 @@ export interface Exchange {
 }
 
 /**
- * Maximum milliseconds until a response, or until the end of a connection without a complete request. The server itself
- * ends those after 15 seconds.
+ * Maximum milliseconds until a response, or until the end of a connection without a complete request. The client
+ * half-closes those, and the server would end them after 15 seconds even if it missed that.
  */
 const TIMEOUT_MS = { answer: 60_000, end: 10_000 };
 /**

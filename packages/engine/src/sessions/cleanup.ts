@@ -85,7 +85,7 @@ export class Cleanup {
       deleted: () => this.#inPortions((limit) => store.jobs.forgetDeletedSessions(limit)),
       tokens: () => this.#inPortions((limit) => store.users.forgetRevokedTokens(limit)),
       audited: () => this.#inPortions((limit) => store.audit.forget(at - auditMs, limit)),
-      files: () => this.#inPortions(() => files.cleanUp(), FILE_PORTION),
+      files: () => this.#inPortions((limit) => files.cleanUp(limit), FILE_PORTION),
       counted: () => this.#inPortions((limit) => store.sessions.countSizes(limit), COUNTED_PORTION),
     };
     const done: Record<string, number> = {};
@@ -105,16 +105,21 @@ export class Cleanup {
    */
   async #inPortions(portion: (limit: number) => Promise<number>, size = PORTION): Promise<number> {
     let total = 0;
-    for (let limit = size, done = size; done >= limit && !this.#stopped; ) {
+    let limit = size;
+    let failure: unknown;
+    for (let done = size; done >= limit && !this.#stopped; ) {
       try {
         done = await portion(limit);
         total += done;
       } catch (error) {
         if (limit === 1) throw error;
+        failure = error;
         limit = Math.ceil(limit / 4);
         done = limit;
       }
     }
+    if (failure !== undefined)
+      this.#options.logger.warn({ err: failure, limit }, "the cleanup needs smaller batches");
     return total;
   }
 

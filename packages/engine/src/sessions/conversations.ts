@@ -290,8 +290,8 @@ export class Conversations {
   }
 
   /**
-   * Freezes the text of the session in this process, also of a turn that has yet to start, and returns the text of its
-   * running turn.
+   * Freezes the text of the session if it is in memory, also of a turn that has yet to start, and returns the text of
+   * its running turn.
    */
   #freezeText(sessionId: string): FrozenText {
     const session = this.#options.registry.inMemory(sessionId);

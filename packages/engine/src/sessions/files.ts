@@ -256,13 +256,13 @@ export class Files implements TurnFiles {
   }
 
   /**
-   * Removes a batch of expired files and a batch of unreferenced blobs. Returns the size of the larger batch.
+   * Removes up to `limit` expired files and up to `limit` unreferenced blobs. Returns the size of the larger batch.
    * Postpones blobs whose removal fails, so that they do not fill the next batch.
    */
-  async cleanUp(): Promise<number> {
+  async cleanUp(limit = FILE_PORTION): Promise<number> {
     const { store, files, logger } = this.#options;
-    const expired = await store.files.expire(FILE_PORTION);
-    const unused = await store.files.unused(FILE_PORTION);
+    const expired = await store.files.expire(limit);
+    const unused = await store.files.unused(limit);
     const failed: string[] = [];
     await Promise.all(
       unused.map(async ({ id, blob, isUsed }) => {

@@ -100,6 +100,7 @@ describe("a title", () => {
     expect(await title()).toBe("Mine");
     // A job that was left behind would be due again.
     await service.pass(40_000);
+    expect(service.model.waitingCalls).toBe(0);
     expect(await title()).toBe("Mine");
   });
 

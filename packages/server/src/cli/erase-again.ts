@@ -66,6 +66,10 @@ async function erasedSince(log: string, since: number): Promise<readonly Person[
       crlfDelay: Number.POSITIVE_INFINITY,
     })) {
       number += 1;
+      if (line.includes('\\"erased\\":'))
+        throw new CommandFailure(
+          `Colloquy: Line ${number} of ${log} has a line of the service inside JSON. Print the log with docker compose logs or journalctl --output=cat.`,
+        );
       if (!line.includes('"erased":')) continue;
       const erased = ErasureLine.safeParse(jsonOf(line, `Line ${number} of ${log}`)).data?.erased;
       if (erased === undefined || Date.parse(erased.at) < since) continue;

@@ -37,7 +37,8 @@ describe("GET /api/ai-sdk/chat/{id}/stream", () => {
     const running = await openChat(url(), bodyOf(session, [first]));
     const waiting = await openChat(url(), bodyOf(session, [second]));
     await running.ended;
-    await waiting.ended;
+    const replay = await resume(url(), session);
+    await Promise.all([waiting.ended, replay?.ended]);
     expect(textOf(await waiting.message())).toContain("4");
   });
 

@@ -100,6 +100,10 @@ it("erases again, after a restore, the users that the log reports as erased sinc
   await appendFile(log, `\n${JSON.stringify(logged[0]).slice(0, -3)}`);
   const cut = await run("erase-again", log, "--since", "2026-01-02");
   expect([cut.code, cut.errors]).toEqual([1, expect.stringMatching(/Line 8 of .* is not JSON/)]);
+  const wrapped = join(service.directory, "wrapped.log");
+  await writeFile(wrapped, JSON.stringify({ log: JSON.stringify(logged[0]) }));
+  const nested = await run("erase-again", wrapped, "--since", "2026-01-02");
+  expect([nested.code, nested.errors]).toEqual([1, expect.stringContaining("journalctl --output=cat")]);
   const when = await run("erase-again", log, "--since", "yesterday");
   expect([when.code, when.errors]).toEqual([2, expect.stringContaining("is not a time such as")]);
 });
