@@ -20,16 +20,16 @@ import {
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const MEDIA: ReadonlySet<unknown> = new Set(["image", "audio", "video", "document"]);
 
-/** A file of a message or of a tool's result. `upload` is absent if the file is already stored. */
+/** A file of a message or a tool's result. `upload` is absent if it is already stored. */
 export interface SentFile {
   readonly id: string;
   readonly upload?: ProtocolFile;
 }
 
 /**
- * Reads the media parts of a message or a tool's result. `ownerId` is the id of the message or of the call's action: ids
- * of uploads derive from it and from their content, so that a repeated request stores each file once. Throws
- * `InvalidRequest` for a part that has neither bytes nor the id of a file.
+ * Reads the media parts of a message or a tool's result. `ownerId` is the id of the message or the action. The ids of
+ * uploads are derived from it and the content, so a repeated request stores each file once.
+ * @throws InvalidRequest for a part without bytes or a file id
  */
 export function readFileParts(parts: readonly JsonObject[], ownerId: string): readonly SentFile[] {
   const media = parts.filter(({ type }) => type !== "text");

@@ -50,8 +50,8 @@ export interface PlacedAction {
 }
 
 /**
- * Returns a wallet action, even if its events cannot be derived yet because an earlier one may still change. `null`
- * if there is none with this id.
+ * Returns the wallet action with this id, or `null`. Finds it even if its events cannot be derived yet because an
+ * earlier one may still change.
  */
 export function walletActionIn(view: View, id: string): PlacedAction | null {
   for (const turn of turnsFrom(view, 0)) {
@@ -75,10 +75,7 @@ function* turnsFrom(view: View, first: number): Generator<Turn> {
   }
 }
 
-/**
- * Returns the messages from the start of turn `first` to the end. A turn starts with its user message, and those are
- * in the order of their turns.
- */
+/** Returns the messages from turn `first` on. User messages, which start turns, are in the order of their turns. */
 function messagesFrom(messages: readonly Message[], first: number): readonly Message[] {
   const start = messages.findLastIndex(
     ({ sender, turn = 0, steering }) => sender === "user" && turn <= first && steering?.status !== "read",

@@ -81,7 +81,7 @@ export class NextEvent implements StreamFollower {
   }
 
   encode(event: UpdateEvent): string {
-    // Events have only complete texts.
+    // This protocol sends only complete texts.
     if (event.type === "message_delta" || this.isOver) return "";
     this.isCurrent = this.#view.apply(event);
     if (this.isCurrent && mayAddEvents(event))

@@ -86,7 +86,7 @@ describe("a call of a client tool", () => {
     expect([claims(), decisions()]).toEqual([1, 1]);
   });
 
-  it("has the files that its handler attaches", async () => {
+  it("reports files that its handler attaches", async () => {
     await begun();
     const file = new File(["green tea"], "seen.txt", { type: "text/plain" });
     const { id } = await started[0]!.run.attach(file);
@@ -108,7 +108,7 @@ describe("a call of a client tool", () => {
     ]);
   });
 
-  it("keeps its output if its handler attaches too many files", async () => {
+  it("reports its output if its handler attaches too many files", async () => {
     await begun();
     const attach = () => started[0]!.run.attach(new Blob(["tea"], { type: "text/plain" }));
     const attached = await Promise.allSettled(Array.from({ length: 11 }, attach));

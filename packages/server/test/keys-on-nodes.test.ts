@@ -94,7 +94,7 @@ describe.skipIf(await isWithoutPostgres())("a key on two nodes", () => {
       if (revoked.ended === null && passed < WITHIN_MS) {
         await cluster.pass(1_000);
         passed += 1_000;
-        // Wait for the lookups that the node has begun.
+        // Wait for lookups in progress.
         for (const one of [key, other]) await there.keys.check(one.key);
       }
       return revoked.ended !== null;

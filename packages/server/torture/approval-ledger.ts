@@ -1,5 +1,5 @@
-// The clients' certain knowledge of the requests to approvers, of all sessions: decisions sent, decisions acknowledged, and
-// where each request was shown. Moments are those of the sessions' ledgers.
+// Records what clients know for certain about approval requests in all sessions: sent and acknowledged decisions, and
+// responses that showed each request. A moment is as in the sessions' ledgers (ledger.ts).
 
 import { isDeepStrictEqual } from "node:util";
 import type { ApproverAction, Message, Snapshot, ToolCall, ToolResult } from "@colloquy/protocol";
@@ -22,14 +22,14 @@ const CLOCKS_MS = 1_000;
 export interface Decision {
   readonly decision: "approve" | "deny";
   readonly comment: string | null;
-  /** The approver's name; `null` for the user of the session. */
+  /** Name of the approver; `null` if the session's user decided. */
   readonly name: string | null;
 }
 
 export interface SentDecision extends Decision {
   /** Moment of the first attempt. */
   readonly sent: number;
-  /** The same in milliseconds since the Unix epoch. */
+  /** Time of the first attempt, in milliseconds since the Unix epoch. */
   readonly at: number;
 }
 
@@ -54,15 +54,15 @@ interface KnownRequest extends OfficeRequest {
   /** Id of its action, once it was shown. */
   action: string | null;
   expiresAt: number;
-  /** Moment of the first answer that showed it as pending. */
+  /** Moment of the first response that listed it as pending. */
   pendingSince: number | null;
-  /** Moment of an answer with a list that lacked it. */
+  /** Moment of a response whose list did not contain it. */
   absentAt: number | null;
   readonly sent: SentDecision[];
   acknowledged: { readonly status: CallDecision["status"]; readonly since: number } | null;
   /** Decisions refused because of a different one. */
   readonly refused: Set<CallDecision["status"]>;
-  /** Whether a decision was refused because its turn was stopped. */
+  /** True if a decision was refused because the turn was stopped. */
   isCancelled: boolean;
   /** The decision in a snapshot. */
   shown: { readonly decision: CallDecision; readonly since: number } | null;

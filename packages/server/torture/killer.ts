@@ -26,7 +26,7 @@ interface KilledServer {
   readonly config: string | null;
   /** Section of the App of the office. */
   readonly office: object;
-  /** Called after each kill, and when the next process is ready. */
+  /** Called after each kill and each start. */
   readonly onDisturbed?: () => void;
 }
 

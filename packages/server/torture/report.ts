@@ -8,9 +8,9 @@ export interface Done {
   forks: number;
   /** Claims of calls that run in the client. */
   claims: number;
-  /** Requests with an acknowledged decision of an approver or their user. */
+  /** Approval requests that were decided and acknowledged. */
   decisions: number;
-  /** Requests that expired. */
+  /** Approval requests that expired. */
   expiries: number;
   /** Files of messages that were downloaded and compared. */
   files: number;

@@ -328,7 +328,7 @@ describe.skipIf(isLeftOut)("a message without an answer when the page is reloade
     expect(await page.getByRole("alert").count()).toBe(0);
   }
 
-  /** Returns the idempotency keys of received messages. */
+  /** Returns the idempotency keys that the service has received. */
   function keys(): unknown[] {
     return kept.service.proxy.heads.map((head) => head["idempotency-key"]).filter((key) => key !== undefined);
   }

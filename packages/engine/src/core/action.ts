@@ -174,7 +174,7 @@ export const ACTION_FIELDS = {
 export type ActionRecord = RecordOf<typeof ACTION_FIELDS>;
 export type ActionStatus = ActionRecord["status"];
 
-/** Returns the ids of the files that a result names, which may be invalid; those beyond the maximum are ignored. */
+/** Returns the file ids in a result, up to the maximum. They are not validated. */
 export function namedFiles(result: JsonValue): string[] {
   const { attachments = null } = isJsonObject(result) ? result : {};
   if (!Array.isArray(attachments)) return [];

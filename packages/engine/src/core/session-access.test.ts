@@ -123,7 +123,7 @@ describe("an owned session", () => {
     expect(hiddenFrom({ ...mine, app: null }, proving([], ["open"]))).toBeNull();
   });
 
-  it("gets its owner before its first message, from a user whom its App accepts", () => {
+  it("is owned by the first user that its App accepts, if it has no message yet", () => {
     expect(newOwnerOf(NEW, proving([]))).toBe("me");
     expect(newOwnerOf(session({ titleSource: "user", modelChosen: true }), proving([]))).toBe("me");
     expect(newOwnerOf(session({ messageCount: 1 }), proving([]))).toBeNull();

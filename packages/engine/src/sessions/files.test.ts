@@ -83,7 +83,7 @@ const keep = (
   );
 
 describe("concurrent files", () => {
-  /** Stores as many files at once as `begin` begins: none is stored before all have begun or were refused. */
+  /** Stores files concurrently: stores none until each `begin` has started to store its file or has been refused. */
   async function atOnce<Result>(begin: readonly (() => Promise<Result>)[]) {
     const gate = Promise.withResolvers<void>();
     let left = begin.length;

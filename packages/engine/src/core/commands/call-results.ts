@@ -15,9 +15,9 @@ import type { SessionDraft } from "./draft.ts";
 
 export interface ToolOutcomeInput extends ToolOutcome {
   readonly callId: string;
-  /** Files to add with the result, whose bytes are durable; absent for none. */
+  /** New files of the result. Their bytes are durable. Absent for none. */
   readonly files?: readonly NewFile[];
-  /** Files of the session that a client names in the result; absent for none. */
+  /** Existing files of the session in a client's result. Absent for none. */
   readonly usedFiles?: readonly FileRecord[];
   /** Milliseconds that the call took. */
   readonly durationMs: number;

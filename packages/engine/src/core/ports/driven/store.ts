@@ -402,7 +402,7 @@ export interface ExpectedBlob {
   readonly blob: string;
   readonly app: string;
   readonly sessionId: string;
-  /** The user who becomes the owner of the session if it is empty or does not exist; `null` for none. */
+  /** User who will own the session if it is empty or does not exist; `null` for none. */
   readonly owner: string | null;
   /** Size; 0 if it is not known yet. */
   readonly bytes: number;
