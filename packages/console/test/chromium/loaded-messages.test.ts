@@ -115,8 +115,20 @@ describe.skipIf(isLeftOut)("a conversation of 400 messages", () => {
     expect(await earlier(page).innerText()).toBe("Show earlier messages (350)");
     for (let count = 100; count <= 250; count += 50) {
       await atRest(page);
-      // The page shows more before the user reaches the top.
-      await log(page).evaluate((box) => box.scrollTo({ top: 100 }));
+      // The page shows more before the user reaches the top, and once, even if the user or the browser scrolls on.
+      await log(page).evaluate(async (box) => {
+        box.scrollTo({ top: 100 });
+        for (let count = 0; box.scrollTop < 200; count += 1) {
+          await new Promise((resolve) => {
+            const { port1, port2 } = new MessageChannel();
+            port1.addEventListener("message", resolve);
+            port1.start();
+            port2.postMessage(null);
+          });
+          if (box.scrollTop < 200) box.scrollTo({ top: 101 - (count % 2) });
+          box.dispatchEvent(new Event("scroll"));
+        }
+      });
       await shown(page, count);
       await frames(page);
       expect(await log(page).evaluate((box) => box.scrollTop)).toBeGreaterThan(300);

@@ -60,11 +60,18 @@ function useScrollToTop(place: RefObject<HTMLElement | null>, onTop: (() => void
     const viewport = viewportOf(place);
     if (viewport === null) return;
     let last = viewport.scrollTop;
+    // Once for each time that the user comes near the top, because the browser scrolls further while it lays out the
+    // messages there.
+    let isShown = false;
     // Only scrolling up counts: opening a conversation scrolls down.
     const onScroll = (): void => {
       const isUp = viewport.scrollTop < last;
       last = viewport.scrollTop;
-      if (isUp && last < NEAR_TOP) latest.current?.();
+      if (last >= NEAR_TOP) isShown = false;
+      else if (isUp && !isShown && latest.current !== null) {
+        isShown = true;
+        latest.current();
+      }
     };
     // At the very top, or if the messages fit into the viewport, there are no scroll events.
     const onWheel = ({ deltaY }: WheelEvent): void => {
