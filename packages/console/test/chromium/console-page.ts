@@ -2,6 +2,7 @@
 
 import type { Locator, Page } from "playwright-core";
 import { expect } from "vitest";
+import type { Client } from "@colloquy/client";
 
 export const composer = (page: Page): Locator => page.getByRole("textbox", { name: "Message", exact: true });
 export const answers = (page: Page): Locator => page.getByRole("article", { name: "Assistant" });
@@ -45,6 +46,11 @@ export async function expectGone(locator: Locator): Promise<void> {
 /** Waits until the last answer has this text, streaming or complete. */
 export async function expectAnswer(page: Page, text: string | RegExp): Promise<void> {
   await expect.poll(() => answers(page).last().innerText()).toMatch(text);
+}
+
+/** Waits until the service finds the words in the conversation: the index follows within a second, and the page asks once. */
+export async function expectIndexed(client: Client, sessionId: string, words: string): Promise<void> {
+  await expect.poll(async () => (await client.search(words, { sessionId })).results).not.toEqual([]);
 }
 
 /** Waits until the assistant has finished. */

@@ -14,6 +14,7 @@ import {
   say,
   expectSeen,
   expectGone,
+  expectIndexed,
   sessionOf,
   threads,
 } from "./console-page.ts";
@@ -110,13 +111,14 @@ describe.skipIf(isLeftOut)("the console in Chromium", () => {
       await expectAnswer(page, answer);
       // The title comes from the first message.
       await expectSeen(threads(page).getByRole("link", { name: text }));
+      await expectIndexed(service.direct, await sessionOf(page), text);
     }
     const id = await sessionOf(page);
     expect(await threads(page).getByRole("link").allInnerTexts()).toEqual(["Black coffee", "Green tea"]);
     const search = page.getByRole("searchbox", { name: "Search conversations" });
     await search.fill("green");
     await expectGone(threads(page).getByRole("link", { name: "Black coffee" }));
-    // The other link is a message with the word, which the service finds a little later.
+    // The other link is a message with the word.
     await expectSeen(page.getByRole("region", { name: "Messages" }).getByRole("link", { name: "Green tea" }));
     expect(await threads(page).getByRole("link").allInnerTexts()).toEqual([
       "Green tea",

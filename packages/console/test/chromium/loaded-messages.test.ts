@@ -4,7 +4,16 @@ import type { Page, Response } from "playwright-core";
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { isWithoutChromium } from "../../../../test/browser/chromium.ts";
 import { useChromium } from "../../../../test/browser/use-chromium.ts";
-import { composer, expectAnswer, expectGone, expectSeen, openConsole, said, say } from "./console-page.ts";
+import {
+  composer,
+  expectAnswer,
+  expectGone,
+  expectIndexed,
+  expectSeen,
+  openConsole,
+  said,
+  say,
+} from "./console-page.ts";
 import { prepareConsole, serveConsole, type ConsoleService } from "./console-service.ts";
 
 const TURNS = 200;
@@ -68,6 +77,7 @@ describe.skipIf(isLeftOut)("a conversation of 400 messages", () => {
   }
   /** Opens the conversation at a search result. */
   async function openFound(words: string, text: string): Promise<Page> {
+    await expectIndexed(service.direct, id, words);
     const { page } = await openPage(service.url);
     const entry = { session_id: id, title: "A long conversation", updated_at: new Date().toISOString() };
     await page.addInitScript(

@@ -3,7 +3,7 @@
 import { afterEach, beforeAll, describe, expect, it } from "vitest";
 import { isWithoutChromium } from "../../../../test/browser/chromium.ts";
 import { useChromium } from "../../../../test/browser/use-chromium.ts";
-import { expectSeen, openConsole } from "./console-page.ts";
+import { expectIndexed, expectSeen, openConsole } from "./console-page.ts";
 import { prepareConsole, serveConsole } from "./console-service.ts";
 
 const isLeftOut = await isWithoutChromium();
@@ -34,6 +34,8 @@ describe.skipIf(isLeftOut)("search", () => {
     const answered = service.direct.sendMessage(other, "A toll for nobody else", { wait: true });
     (await service.model.next()).say("Sure.").finish();
     await answered;
+    await expectIndexed(service.direct, long, "canonical tol");
+    await expectIndexed(service.direct, other, "toll");
     const stored = [long, other].map((id, index) => ({
       session_id: id,
       title: `Conversation ${index + 1}`,
