@@ -8,6 +8,8 @@ import { useColloquyContext } from "./colloquy-provider.tsx";
  */
 const SEARCHED_SESSIONS = 20;
 const AT_ONCE = 4;
+/** Milliseconds after which a search without results is repeated, because the service indexes a message within a second. */
+const REPEAT_MS = 1_500;
 /** Results per session. */
 const PER_SESSION = 5;
 
@@ -39,7 +41,8 @@ interface Wanted {
 
 /**
  * Finds messages with all words of `query`: of the signed-in user, or in the newest 20 sessions of the list. Sends a
- * request whenever `query` changes, so pass a text that has settled; an empty one finds nothing.
+ * request whenever `query` changes, so pass a text that has settled; an empty one finds nothing. If there are no
+ * results, searches once more after 1.5 seconds, so that a message that was just sent is found.
  */
 export function useMessageSearch(query: string): MessageSearch {
   const { client, isSignedIn, list } = useColloquyContext();
@@ -60,24 +63,33 @@ export function useMessageSearch(query: string): MessageSearch {
     const known = list.getState().threads.slice(0, SEARCHED_SESSIONS);
     const sessions = isSignedIn ? null : known.map(({ session_id: id }) => id);
     setState((before) => ({ ...before, isLoading: true, error: null }));
-    void pageOf({ client, query, cursor, sessions, signal }).then(
-      (page) => {
-        if (signal.aborted) return;
-        next.current = page.next_cursor;
-        setState(({ results }) => ({
-          results: cursor === null ? page.results : [...results, ...page.results],
-          isLoading: false,
-          error: null,
-          hasMore: page.next_cursor !== null,
-        }));
-        // A page without results may precede one with results.
-        if (page.results.length === 0 && page.next_cursor !== null) setCursor(page.next_cursor);
-      },
-      (error: unknown) => {
-        if (!signal.aborted) setState((before) => ({ ...before, isLoading: false, error: failureOf(error) }));
-      },
-    );
-    return () => stop.abort();
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const ask = (isRepeated: boolean): void =>
+      void pageOf({ client, query, cursor, sessions, signal }).then(
+        (page) => {
+          if (signal.aborted) return;
+          next.current = page.next_cursor;
+          setState(({ results }) => ({
+            results: cursor === null ? page.results : [...results, ...page.results],
+            isLoading: false,
+            error: null,
+            hasMore: page.next_cursor !== null,
+          }));
+          if (page.results.length > 0) return;
+          // A page without results may precede one with results.
+          if (page.next_cursor !== null) setCursor(page.next_cursor);
+          else if (cursor === null && !isRepeated) timer = setTimeout(ask, REPEAT_MS, true);
+        },
+        (error: unknown) => {
+          if (!signal.aborted)
+            setState((before) => ({ ...before, isLoading: false, error: failureOf(error) }));
+        },
+      );
+    ask(false);
+    return () => {
+      clearTimeout(timer);
+      stop.abort();
+    };
   }, [client, isSignedIn, list, query, cursor]);
   const loadMore = useCallback(() => {
     if (next.current !== null) setCursor(next.current);

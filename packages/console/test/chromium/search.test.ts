@@ -3,7 +3,7 @@
 import { afterEach, beforeAll, describe, expect, it } from "vitest";
 import { isWithoutChromium } from "../../../../test/browser/chromium.ts";
 import { useChromium } from "../../../../test/browser/use-chromium.ts";
-import { expectIndexed, expectSeen, openConsole } from "./console-page.ts";
+import { expectAnswer, expectIndexed, expectSeen, openConsole, say } from "./console-page.ts";
 import { prepareConsole, serveConsole } from "./console-service.ts";
 
 const isLeftOut = await isWithoutChromium();
@@ -65,5 +65,28 @@ describe.skipIf(isLeftOut)("search", () => {
     await expect.poll(() => found.getByRole("listitem").count()).toBe(2);
     await page.getByRole("searchbox", { name: "Search conversations" }).fill("nowhere");
     await expectSeen(found.getByText("No message matches."));
+  });
+
+  it("finds a message that is indexed after the first request", async () => {
+    const service = await serveConsole();
+    stop = service.stop;
+    const id = crypto.randomUUID();
+    const { page } = await openPage(service.url);
+    await openConsole(page, id);
+    const found = page.getByRole("region", { name: "Messages" });
+    // The service answers as it does before it has indexed the message.
+    let isFirst = true;
+    await page.route("**/api/search?*", async (route) => {
+      if (!isFirst) return route.continue();
+      isFirst = false;
+      await route.fulfill({ json: { results: [], next_cursor: null } });
+    });
+    await say(page, "A xylophone, please");
+    (await service.model.next()).say("Here it is.").finish();
+    await expectAnswer(page, "Here it is.");
+    await expectIndexed(service.direct, id, "xylophone");
+    await page.getByRole("searchbox", { name: "Search conversations" }).fill("xylophone");
+    await expectSeen(found.getByText("No message matches."));
+    await expectSeen(found.getByRole("link", { name: /A xylophone, please/ }));
   });
 });

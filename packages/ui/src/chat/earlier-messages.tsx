@@ -60,16 +60,15 @@ function useScrollToTop(place: RefObject<HTMLElement | null>, onTop: (() => void
     const viewport = viewportOf(place);
     if (viewport === null) return;
     let last = viewport.scrollTop;
-    // Once for each time that the user comes near the top, because the browser scrolls further while it lays out the
-    // messages there.
-    let isShown = false;
+    // True from a call until the viewport leaves the top: the browser itself scrolls up while it lays out messages there.
+    let hasCalled = false;
     // Only scrolling up counts: opening a conversation scrolls down.
     const onScroll = (): void => {
       const isUp = viewport.scrollTop < last;
       last = viewport.scrollTop;
-      if (last >= NEAR_TOP) isShown = false;
-      else if (isUp && !isShown && latest.current !== null) {
-        isShown = true;
+      if (last >= NEAR_TOP) hasCalled = false;
+      else if (isUp && !hasCalled && latest.current !== null) {
+        hasCalled = true;
         latest.current();
       }
     };
