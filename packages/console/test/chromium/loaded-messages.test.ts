@@ -5,6 +5,7 @@ import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { isWithoutChromium } from "../../../../test/browser/chromium.ts";
 import { useChromium } from "../../../../test/browser/use-chromium.ts";
 import {
+  answers,
   composer,
   expectAnswer,
   expectGone,
@@ -113,6 +114,10 @@ describe.skipIf(isLeftOut)("a conversation of 400 messages", () => {
         return (await place()) - before;
       })
       .toBe(0);
+  };
+  const expectAtEnd = async (page: Page): Promise<void> => {
+    const left = () => log(page).evaluate((box) => box.scrollHeight - box.clientHeight - box.scrollTop);
+    await expect.poll(left).toBeLessThan(2);
   };
   const topOf = (page: Page, turn: number): Promise<number> =>
     question(page, turn).evaluate((element) => element.getBoundingClientRect().top);
@@ -249,6 +254,23 @@ describe.skipIf(isLeftOut)("a conversation of 400 messages", () => {
     (await service.model.next()).say("Here it is.").finish();
     await expectAnswer(page, "Here it is.");
     await expectSeen(said(page).getByText("One more.", { exact: true }));
+  });
+
+  it("keeps the reading position when a message is sent from elsewhere", async () => {
+    const { page } = await open();
+    await shown(page, 50);
+    await atRest(page);
+    await log(page).evaluate((box) => box.scrollTo({ top: 1_000 }));
+    await atRest(page);
+    await service.direct.sendMessage(id, "From elsewhere");
+    const call = await service.model.next();
+    call.say("A long answer. ".repeat(200));
+    await expect.poll(() => answers(page).last().innerText()).toContain("A long answer.");
+    await atRest(page);
+    expect(await log(page).evaluate((box) => box.scrollTop)).toBe(1_000);
+    await say(page, "And mine");
+    await expectAtEnd(page);
+    call.finish();
   });
 
   it("reports a failed load of earlier messages, and retries it on request", async () => {

@@ -1,7 +1,7 @@
-import { ThreadPrimitive, useAuiState } from "@assistant-ui/react";
+import { ThreadPrimitive, useAuiState, useThreadViewport } from "@assistant-ui/react";
 import type { Message } from "@colloquy/client";
 import { ArrowDown } from "../design/icons.tsx";
-import type { ReactNode } from "react";
+import { useEffect, type ReactNode } from "react";
 import { Button } from "../design/button.tsx";
 import { classes } from "../design/classes.ts";
 import { ErrorBoundary } from "../design/error-boundary.tsx";
@@ -64,6 +64,8 @@ export function Thread({
         aria-label="Messages"
         aria-live="off"
         autoScroll={isNewestShown}
+        // A message from elsewhere must not move a reader.
+        scrollToBottomOnRunStart={false}
         tabIndex={0}
       >
         <div className="cq-thread-messages">
@@ -76,6 +78,7 @@ export function Thread({
           {outgoing.map((message) => (
             <OutgoingMessage key={message.number} text={message.text} />
           ))}
+          <ScrollToOutgoing newest={outgoing.at(-1)?.number ?? null} />
         </div>
       </ThreadPrimitive.Viewport>
       <div className="cq-thread-bottom">
@@ -126,4 +129,13 @@ function Over(): ReactNode {
       )}
     </div>
   );
+}
+
+/** Scrolls to the end when the user sends a message. `newest` is the number of the newest message in flight. */
+function ScrollToOutgoing({ newest }: { readonly newest: number | null }): null {
+  const scrollToBottom = useThreadViewport((viewport) => viewport.scrollToBottom);
+  useEffect(() => {
+    if (newest !== null) scrollToBottom();
+  }, [newest, scrollToBottom]);
+  return null;
 }
