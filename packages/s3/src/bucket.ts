@@ -77,7 +77,7 @@ class BucketFiles implements FileStore {
   readonly #spool: string;
   readonly #isTemporary: boolean;
   readonly #clock: Spooling["clock"];
-  /** When files of earlier processes were last looked for. */
+  /** Time of the last search for files of earlier processes, in milliseconds. */
   #lookedAt = Number.NEGATIVE_INFINITY;
 
   constructor(bucket: S3mini, { prefix, spool, isTemporary, clock }: Spooling) {

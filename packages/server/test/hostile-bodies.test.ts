@@ -173,11 +173,11 @@ function send({ method, path, query, headers, body }: RequestParts, isStream: bo
   });
 }
 
-/** Turns that run or wait for a place, and jobs that follow them: what they build and store belongs to an earlier request. */
+/** Counts runnable and running turns and pending jobs. They build and store values for earlier requests. */
 const LEFT_TO_RUN = `SELECT (SELECT count(*) FROM turns WHERE ended_at IS NULL AND (state = 'running' OR runnable = 1)) +
   (SELECT count(*) FROM title_jobs) + (SELECT count(*) FROM summary_jobs) + (SELECT count(*) FROM search_jobs)`;
 
-/** Counts all rows of the database, and its bytes, once everything that was accepted has been done. */
+/** Counts the rows and bytes of the database after all accepted turns and their jobs have ended. */
 async function stored(): Promise<{ readonly rows: number; readonly bytes: number }> {
   const database = new DatabaseSync(join(directory, "colloquy.db"), { readOnly: true });
   try {

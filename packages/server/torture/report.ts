@@ -8,7 +8,7 @@ export interface Done {
   forks: number;
   /** Claims of calls that run in the client. */
   claims: number;
-  /** Approval requests that were decided and acknowledged. */
+  /** Approval requests with an acknowledged decision. */
   decisions: number;
   /** Approval requests that expired. */
   expiries: number;

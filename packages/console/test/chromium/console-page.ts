@@ -48,7 +48,7 @@ export async function expectAnswer(page: Page, text: string | RegExp): Promise<v
   await expect.poll(() => answers(page).last().innerText()).toMatch(text);
 }
 
-/** Waits until the service finds the words in the conversation: the index follows within a second, and the page asks once. */
+/** Waits until the search index contains the words of the conversation. */
 export async function expectIndexed(client: Client, sessionId: string, words: string): Promise<void> {
   await expect.poll(async () => (await client.search(words, { sessionId })).results).not.toEqual([]);
 }

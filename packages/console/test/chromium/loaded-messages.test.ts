@@ -130,7 +130,7 @@ describe.skipIf(isLeftOut)("a conversation of 400 messages", () => {
     expect(await earlier(page).innerText()).toBe("Show earlier messages (350)");
     for (let count = 100; count <= 250; count += 50) {
       await atRest(page);
-      // The page shows more before the user reaches the top, and once, even if the user or the browser scrolls on.
+      // Near the top, the page shows one more portion, even if the viewport scrolls on.
       await log(page).evaluate(async (box) => {
         box.scrollTo({ top: 100 });
         for (let count = 0; box.scrollTop < 200; count += 1) {

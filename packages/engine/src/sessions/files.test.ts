@@ -83,7 +83,7 @@ const keep = (
   );
 
 describe("concurrent files", () => {
-  /** Stores files concurrently: stores none until each `begin` has started to store its file or has been refused. */
+  /** Stores files concurrently. Holds every write until each `begin` has started its write or was refused. */
   async function atOnce<Result>(begin: readonly (() => Promise<Result>)[]) {
     const gate = Promise.withResolvers<void>();
     let left = begin.length;

@@ -15,7 +15,7 @@ import type { SessionDraft } from "./draft.ts";
 
 export interface ToolOutcomeInput extends ToolOutcome {
   readonly callId: string;
-  /** New files of the result. Their bytes are durable. Absent for none. */
+  /** New files of the result, with durable bytes. Absent if there are none. */
   readonly files?: readonly NewFile[];
   /** Existing files of the session in a client's result. Absent for none. */
   readonly usedFiles?: readonly FileRecord[];
